@@ -1,0 +1,240 @@
+/* The configuration: text in, a plain checked tree out, or every error of the
+ * file with its place.  The tree is final: defaults and overrides are applied,
+ * names are resolved, addresses are parsed, so its users never look at defaults.
+ *
+ * All of the tree is read-only and owned by its struct conf.  Every struct str in
+ * it is followed by a NUL byte, and `.p` is never NULL; an absent one has n == 0.
+ * Durations are milliseconds, sizes are bytes. */
+#ifndef THIMBLE_CONF_CONF_H
+#define THIMBLE_CONF_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "lib/base/arena.h"
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+
+#define CONF_NO_LIMIT UINT64_MAX	/* of a body limit that is off */
+
+struct conf_pos {
+	uint32_t line, column;	/* from 1, column in characters; 0 when it is not from a file */
+};
+
+enum conf_address_kind { CONF_INET, CONF_INET6, CONF_UNIX };
+
+struct conf_address {
+	struct conf_pos pos;
+	enum conf_address_kind kind;
+	bool any;		/* `:80` or `*:80`: every address, IPv6 and IPv4; kind is CONF_INET6, ip zero */
+	uint8_t ip[16];		/* network order; the first 4 bytes for CONF_INET */
+	uint16_t port;		/* host order; a listener may have 0: the kernel picks one */
+	struct str path;	/* of CONF_UNIX; fits sun_path with its NUL */
+	struct str text;	/* as written, without http:// */
+};
+
+struct conf_cidr {
+	enum conf_address_kind kind;	/* CONF_INET or CONF_INET6 */
+	uint8_t bits;
+	uint8_t ip[16];
+};
+
+struct conf_header {
+	struct conf_pos pos;
+	struct str name;	/* a valid field name, as written */
+	struct str value;	/* a valid field value; empty in `remove` */
+};
+
+struct conf_header_list {
+	struct conf_header *items;	/* owned by the tree, as every array here */
+	size_t count;
+};
+
+/* Applied in this order: remove, set, add. */
+struct conf_headers {
+	struct conf_header_list remove, set, add;
+};
+
+enum conf_x_forwarded { CONF_XF_APPEND, CONF_XF_REPLACE, CONF_XF_OFF };
+enum conf_underscores { CONF_UNDERSCORES_DROP, CONF_UNDERSCORES_ALLOW, CONF_UNDERSCORES_REFUSE };
+
+struct conf_cidr_list {
+	struct conf_cidr *items;
+	size_t count;
+};
+
+struct conf_str_list {
+	struct str *items;
+	size_t count;
+};
+
+struct conf_listen {
+	struct conf_pos pos;
+	struct conf_address address;
+	struct conf_cidr_list trusted_proxies;
+	enum conf_x_forwarded x_forwarded;
+	bool forwarded;			/* add RFC 7239 Forwarded */
+	struct str via;			/* pseudonym; empty: no Via */
+	struct str request_id;		/* field name; empty: none */
+	enum conf_underscores underscores;
+	struct conf_str_list upgrade;	/* protocol tokens in lower case */
+};
+
+enum conf_host_kind { CONF_HOST_KEEP, CONF_HOST_ENDPOINT, CONF_HOST_NAME };
+
+struct conf_address_list {
+	struct conf_address *items;
+	size_t count;
+};
+
+struct conf_service {
+	struct conf_pos pos;
+	struct str name;
+	uint32_t index;			/* its place in conf.services */
+	struct conf_address_list endpoints;	/* may be empty: 503 */
+	enum conf_host_kind host_kind;
+	struct str host;		/* of CONF_HOST_NAME */
+	uint32_t max_connections;	/* per endpoint and worker; 0: no limit */
+};
+
+enum conf_path_kind { CONF_PATH_PREFIX, CONF_PATH_EXACT };
+enum conf_action { CONF_ACTION_SERVICE, CONF_ACTION_REDIRECT, CONF_ACTION_ANSWER };
+enum conf_part_kind { CONF_PART_TEXT, CONF_PART_HOST, CONF_PART_PATH };
+
+/* A redirect's target in pieces: literal text, the request's host (with its port),
+ * the request's path with its query. */
+struct conf_part {
+	enum conf_part_kind kind;
+	struct str text;	/* of CONF_PART_TEXT */
+};
+
+struct conf_redirect {
+	struct str to;		/* as written */
+	struct conf_part *parts;
+	size_t part_count;
+	uint32_t status;	/* 301, 302, 303, 307, 308 */
+};
+
+struct conf_answer {
+	uint32_t status;	/* 200 to 599; no body with 204, 205, 304 */
+	struct str body;
+	struct str type;	/* Content-Type */
+};
+
+struct conf_route_timeouts {
+	uint64_t first_byte;	/* 0: off, as for the two below */
+	uint64_t between_bytes;
+	uint64_t tunnel;
+};
+
+struct conf_route {
+	struct conf_pos pos;
+	struct conf_str_list hosts;	/* lower case, "*.x" for a wildcard; none: any host */
+	enum conf_path_kind path_kind;
+	struct str path;		/* starts with '/'; a prefix has no '/' at its end unless it is "/" */
+	enum conf_action action;
+	const struct conf_service *service;	/* of CONF_ACTION_SERVICE */
+	struct conf_redirect redirect;		/* of CONF_ACTION_REDIRECT */
+	struct conf_answer answer;		/* of CONF_ACTION_ANSWER */
+	bool strip_prefix;
+	struct str replace_prefix;	/* empty: none */
+	struct conf_headers request_headers, response_headers;
+	uint64_t body_limit;		/* or CONF_NO_LIMIT */
+	struct conf_route_timeouts timeouts;
+};
+
+struct conf_limits {
+	uint64_t head;			/* a request's head */
+	uint64_t answer_head;		/* an answer's head */
+	uint32_t fields;		/* fields of a head */
+	uint64_t target;		/* the request target */
+	uint64_t body;			/* or CONF_NO_LIMIT; routes hold their own */
+	uint64_t replay;		/* of a request body, kept for a retry; 0: none */
+	uint32_t connections;		/* client connections; 0: from the limit of open files */
+	uint64_t receive_window;	/* kernel receive buffer of a connection; 0: the kernel's own */
+	uint64_t unsent;		/* bytes the kernel may hold unsent of a client connection; 0: no bound */
+	uint64_t chunk_overhead;	/* framing bytes of a chunked body beyond its data */
+	uint64_t queue;			/* bytes of requests that wait for an upstream connection */
+};
+
+struct conf_timeouts {
+	uint64_t head, body, write, idle;	/* client side */
+	uint64_t connect, first_byte, between_bytes, upstream_idle;	/* first_byte, between_bytes: 0 is off */
+	uint64_t tunnel;	/* 0: off */
+	uint64_t linger, drain;	/* 0: none */
+};
+
+enum conf_level { CONF_LOG_DEBUG, CONF_LOG_INFO, CONF_LOG_WARN, CONF_LOG_ERROR };
+enum conf_sink_kind { CONF_SINK_OFF, CONF_SINK_STDOUT, CONF_SINK_STDERR, CONF_SINK_FILE };
+enum conf_format { CONF_FORMAT_TEXT, CONF_FORMAT_JSON };
+
+struct conf_sink {
+	enum conf_sink_kind kind;
+	struct str path;	/* of CONF_SINK_FILE */
+};
+
+struct conf_log {
+	enum conf_level level;
+	struct conf_sink error, access;
+	enum conf_format format;	/* of the access log */
+	uint64_t buffer;
+};
+
+struct conf {
+	struct arena arena;		/* holds all of the tree but this struct */
+	uint32_t workers;		/* 0: one per processor */
+	struct conf_listen *listens;	/* at least one */
+	size_t listen_count;
+	struct conf_route *routes;	/* at least one; in the order of the file */
+	size_t route_count;
+	struct conf_service *services;
+	size_t service_count;
+	struct conf_limits limits;
+	struct conf_timeouts timeouts;
+	struct conf_log log;
+};
+
+#define CONF_ERRORS_MAX 100
+
+struct conf_error {
+	struct conf_pos pos;	/* line 0: of the whole file */
+	struct str text;	/* one line, without its place */
+	struct str source;	/* the line it is about, printable; may be a part of it */
+	uint32_t caret;		/* columns before the caret in `source` */
+};
+
+/* Embedded by the caller; in the order of the file after a parse. */
+struct conf_errors {
+	struct arena arena;
+	const char *file;	/* owned by the arena */
+	struct conf_error items[CONF_ERRORS_MAX];
+	size_t count;		/* in items */
+	size_t more;		/* found beyond that */
+	bool no_memory;
+};
+
+void conf_errors_init(struct conf_errors *e);
+void conf_errors_fini(struct conf_errors *e);
+/* `file:line:column: message`, the source line and a caret for each. */
+void conf_errors_print(const struct conf_errors *e, FILE *to);
+
+/* The environment; getenv fits.  NULL for a name that is not set. */
+typedef char *conf_env(const char *name);
+
+/* Reads `text`, called `file_name` in messages.  The tree, moved to the caller
+ * (conf_free), or NULL, and then `errors` (initialised, empty) says all that is
+ * wrong, or has no_memory.  `env` NULL: no variable is set.  `text` may go afterwards. */
+struct conf *conf_parse(const char *file_name, struct str text, conf_env *env, struct conf_errors *errors) MUST_USE;
+
+/* The same for the file at `path`; "-" is the standard input. */
+struct conf *conf_load(const char *path, conf_env *env, struct conf_errors *errors) MUST_USE;
+
+/* One service, one route for everything: requests that come in at `listen`
+ * (NULL: 127.0.0.1:8080) go to the endpoint `to`. */
+struct conf *conf_for_target(const char *to, const char *listen, struct conf_errors *errors) MUST_USE;
+
+/* NULL is fine. */
+void conf_free(struct conf *c);
+
+#endif
