@@ -2,9 +2,9 @@
  *
  * Bounds are in bytes, never in counts.  What is charged: every buf, arena
  * block, slab chunk and queue ring, at its true size.  A worker takes from the
- * root in portions of 64 KiB and gives its surplus back each turn, so that the
- * shared word is touched rarely; no more than 1/16 of the whole is stranded in
- * workers.  An item larger than the whole budget must not deadlock: one
+ * root in portions of at most 64 KiB and gives its surplus back each turn, so that the
+ * shared word is touched rarely; portions are so small that no more than 1/16 of
+ * the whole is stranded in all workers.  An item larger than the whole budget must not deadlock: one
  * process-wide token lets one such item pass at a time. */
 #ifndef THIMBLE_BASE_BUDGET_H
 #define THIMBLE_BASE_BUDGET_H
@@ -22,6 +22,7 @@ struct budget_root {
 	_Atomic uint64_t taken;		/* bytes handed to workers or charged directly */
 	_Atomic uint64_t peak;		/* high-water mark of taken, bytes */
 	_Atomic(void *) oversized;	/* owner of the one token, NULL when free */
+	_Atomic uint32_t workers;	/* budgets that take from here; portions shrink with it */
 };
 
 struct budget {			/* one per worker; one thread */
@@ -30,6 +31,8 @@ struct budget {			/* one per worker; one thread */
 	uint64_t used;		/* bytes charged, used <= held */
 	uint64_t refused;	/* charges refused so far */
 };
+
+/* Where a budget is handed on, NULL means: not accounted; all calls take it. */
 
 void budget_root_init(struct budget_root *r, uint64_t limit);
 void budget_init(struct budget *b, struct budget_root *r);

@@ -7,11 +7,35 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "lib/base/budget.h"
+#include "lib/base/check.h"
 #include "lib/base/err.h"
+
+/* Free objects are poisoned under the address sanitizer: use after put is found. */
+#ifdef THIMBLE_SANITIZED
+#include <sanitizer/asan_interface.h>
+#define SLAB_POISON(p, n) ASAN_POISON_MEMORY_REGION(p, n)
+#define SLAB_UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
+#else
+#define SLAB_POISON(p, n) ((void)0)
+#define SLAB_UNPOISON(p, n) ((void)0)
+#endif
 
 #define SLAB_CHUNK (16u * 1024)
 
-struct slab_chunk;
+/* The head of a chunk, found from an object by masking its address.  Every
+ * object of the chunk is live, in the free list, or beyond `fresh`: pages that
+ * no object has reached yet are not touched. */
+struct slab_chunk {
+	struct slab_chunk *next, *prev;	/* neighbours in its partial list */
+	struct slab *slab;	/* borrowed: whose chunk this is */
+	void *free;		/* objects given back, last first, linked by their first word */
+	char *fresh;		/* the first object never handed out */
+	uint32_t live;		/* objects handed out */
+	uint32_t lo, hi;	/* it changes its list below lo and at hi objects */
+	uint32_t list;		/* 0..7 by fullness; 8: full, in no list */
+};
+
+#define SLAB_HEAD 64u	/* bytes; objects of 64 bytes then fill whole cache lines */
 
 struct slab {
 	struct budget *budget;	/* borrowed; may be NULL */
@@ -19,8 +43,9 @@ struct slab {
 	uint32_t per_chunk;
 	size_t live;		/* objects handed out */
 	size_t chunks;
+	struct slab_chunk *current;	/* the next object comes from here; NULL when all are full */
 	struct slab_chunk *partial[8];	/* by fullness, fullest last */
-	struct slab_chunk *spare;	/* one empty chunk kept, so that a lone object does not flap */
+	struct slab_chunk *spare;	/* the chunk that emptied last: one is kept, so that a lone object does not flap */
 };
 
 /* `size` is rounded up to 8 and is at most 4096. */
@@ -28,9 +53,43 @@ void slab_init(struct slab *s, size_t size, struct budget *budget);
 /* CHECKs that no object is out. */
 void slab_fini(struct slab *s);
 
+/* The slow halves of slab_get and slab_put. */
+struct slab_chunk *slab_grow(struct slab *s);
+void slab_shift(struct slab *s, struct slab_chunk *c);
+
 /* An object, not cleared; NULL when there is no memory or no budget. */
-void *slab_get(struct slab *s) MUST_USE;
+static inline MUST_USE void *slab_get(struct slab *s)
+{
+	struct slab_chunk *c = s->current;
+	if (__builtin_expect(!c, 0) && !(c = slab_grow(s)))
+		return NULL;
+	void *object = c->free;
+	SLAB_UNPOISON(object ? object : c->fresh, s->size);
+	if (object) {
+		c->free = *(void **)object;
+	} else {
+		object = c->fresh;
+		c->fresh += s->size;
+	}
+	s->live++;
+	if (__builtin_expect(++c->live == c->hi, 0))
+		slab_shift(s, c);
+	return object;
+}
+
 /* Takes it back; NULL is accepted. */
-void slab_put(struct slab *s, void *object);
+static inline void slab_put(struct slab *s, void *object)
+{
+	if (!object)
+		return;
+	struct slab_chunk *c = (struct slab_chunk *)((uintptr_t)object & ~(uintptr_t)(SLAB_CHUNK - 1));
+	CHECK(c->slab == s);
+	*(void **)object = c->free;
+	c->free = object;
+	SLAB_POISON(object, s->size);
+	s->live--;
+	if (__builtin_expect(c->live-- == c->lo, 0))
+		slab_shift(s, c);
+}
 
 #endif

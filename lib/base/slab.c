@@ -1,0 +1,152 @@
+/* Door: objects of one size for one thread.  Owns chunks of SLAB_CHUNK bytes,
+ * aligned to their size; used for whatever exists once per connection or
+ * request.  Never clears an object, never moves one, takes no lock.
+ *
+ * Invariants: every chunk that is not full is in partial[list], fuller ones in
+ * higher lists; `current` is the head of the highest; at most one chunk is
+ * empty, it is `spare`, and it is not `current` unless nothing else has room. */
+#include "lib/base/slab.h"
+
+#include "lib/base/mem.h"
+
+#define FULL 8u
+
+_Static_assert(sizeof(struct slab_chunk) <= SLAB_HEAD, "a chunk's head fits its place");
+
+/* Objects of `size` bytes, charged to `budget` by the chunk; allocates nothing yet. */
+void slab_init(struct slab *s, size_t size, struct budget *budget)
+{
+	CHECK(size > 0 && size <= 4096);
+	size = (size + 7) & ~(size_t)7;
+	*s = (struct slab){
+		.budget = budget,
+		.size = (uint32_t)size,
+		.per_chunk = (SLAB_CHUNK - SLAB_HEAD) / (uint32_t)size,
+	};
+}
+
+static void chunk_link(struct slab *s, struct slab_chunk *c)
+{
+	struct slab_chunk **head = &s->partial[c->list];
+	c->prev = NULL;
+	c->next = *head;
+	if (c->next)
+		c->next->prev = c;
+	*head = c;
+}
+
+static void chunk_unlink(struct slab *s, struct slab_chunk *c)
+{
+	if (c->next)
+		c->next->prev = c->prev;
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		s->partial[c->list] = c->next;
+}
+
+/* Where the list begins, in objects: list i holds chunks from i/8 of per_chunk. */
+static uint32_t list_floor(const struct slab *s, uint32_t list)
+{
+	return (list * s->per_chunk + 7) / 8;
+}
+
+/* Puts `c`, which is in no list, where its fullness belongs.  It leaves a list
+ * downwards only some objects below its floor, so that one object coming and
+ * going does not move it each time. */
+static void chunk_place(struct slab *s, struct slab_chunk *c)
+{
+	c->list = c->live * 8 / s->per_chunk;
+	if (c->list == FULL) {
+		c->lo = s->per_chunk;
+		c->hi = UINT32_MAX;
+		return;
+	}
+	uint32_t low = list_floor(s, c->list), slack = s->per_chunk / 16;
+	c->lo = low > slack + 1 ? low - slack : 1;
+	c->hi = list_floor(s, c->list + 1);
+	chunk_link(s, c);
+}
+
+static void choose_current(struct slab *s)
+{
+	s->current = NULL;
+	for (uint32_t i = FULL; i-- > 0 && !s->current;)
+		s->current = s->partial[i];
+}
+
+static void chunk_free(struct slab *s, struct slab_chunk *c)
+{
+	SLAB_UNPOISON(c, SLAB_CHUNK);
+	mem_pages_free(c, SLAB_CHUNK);
+	s->chunks--;
+	budget_credit(s->budget, SLAB_CHUNK);
+}
+
+/* Of `c`, just emptied: the second empty chunk goes back to the system, the
+ * first is kept behind the others of its list. */
+static void chunk_emptied(struct slab *s, struct slab_chunk *c)
+{
+	if (s->spare && s->spare != c && s->spare->live == 0) {
+		chunk_unlink(s, c);
+		chunk_free(s, c);
+		return;
+	}
+	s->spare = c;
+	struct slab_chunk *next = c->next;
+	if (c->prev || !next)
+		return;
+	chunk_unlink(s, c);
+	c->prev = next;
+	c->next = next->next;
+	if (c->next)
+		c->next->prev = c;
+	next->next = c;
+}
+
+/* Called when `c` has reached c->hi or fallen below c->lo: into its new list. */
+void slab_shift(struct slab *s, struct slab_chunk *c)
+{
+	if (c->live == 0 && c == s->spare && c == s->current && c->list == 0 && !c->next)
+		return;		/* a lone object came and went */
+	if (c->list != FULL)
+		chunk_unlink(s, c);
+	chunk_place(s, c);
+	if (c->live == 0)
+		chunk_emptied(s, c);
+	choose_current(s);
+}
+
+/* A fresh chunk that becomes the current one; NULL when there is no memory or budget. */
+struct slab_chunk *slab_grow(struct slab *s)
+{
+	if (budget_charge(s->budget, SLAB_CHUNK) != OK)
+		return NULL;
+	struct slab_chunk *c = mem_pages(SLAB_CHUNK);
+	if (!c) {
+		budget_credit(s->budget, SLAB_CHUNK);
+		return NULL;
+	}
+	c->slab = s;
+	c->fresh = (char *)c + SLAB_HEAD;
+	SLAB_POISON(c->fresh, SLAB_CHUNK - SLAB_HEAD);
+	s->chunks++;
+	chunk_place(s, c);
+	choose_current(s);
+	return c;
+}
+
+/* Gives the kept chunk back; every object must have come home. */
+void slab_fini(struct slab *s)
+{
+	CHECK(s->live == 0);
+	for (uint32_t i = 0; i < FULL; i++) {
+		while (s->partial[i]) {
+			struct slab_chunk *c = s->partial[i];
+			chunk_unlink(s, c);
+			chunk_free(s, c);
+		}
+	}
+	CHECK(s->chunks == 0);
+	s->current = s->spare = NULL;
+}
