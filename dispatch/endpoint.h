@@ -1,0 +1,100 @@
+/* Endpoints: one address of a service each.  The identity of an endpoint is its
+ * address; services and generations that name the same address share one object,
+ * so that what is known about it (the verdict, pools under its index) survives a
+ * reload.  Reference-counted; the table holds no reference. */
+#ifndef THIMBLE_DISPATCH_ENDPOINT_H
+#define THIMBLE_DISPATCH_ENDPOINT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+
+#define ENDPOINT_PATH_MAX 107	/* bytes of a Unix socket's path, without the NUL */
+
+enum endpoint_family { ENDPOINT_UNIX = 0, ENDPOINT_IP4 = 4, ENDPOINT_IP6 = 6 };
+
+struct endpoint_address {
+	uint8_t family;		/* enum endpoint_family */
+	uint16_t port;		/* host byte order; 0 for Unix */
+	uint8_t ip[16];		/* network byte order; the first 4 for IPv4 */
+	const char *path;	/* borrowed, ends with NUL; NULL unless Unix */
+};
+
+/* The verdict word: written by health alone, read by everybody. */
+#define VERDICT_FAILURES 0x0000ffffu	/* consecutive failures to connect */
+#define VERDICT_DOWN 0x80000000u	/* not to be chosen while another is up */
+
+struct hash_key;
+struct endpoint_table;
+
+struct endpoint {
+	_Atomic uint32_t refs;
+	_Atomic uint32_t verdict;	/* VERDICT_...; 0 when new */
+	uint32_t index;			/* small and unique among those alive; used again after the last unref */
+	uint16_t port;
+	uint8_t family;
+	uint8_t text_len;
+	struct endpoint_table *table;	/* borrowed */
+	struct endpoint *next;		/* borrowed: chain of the table */
+	uint8_t ip[16];
+	char text[];			/* "10.0.0.1:80", "[::1]:80", "unix:/run/x"; ends with NUL */
+};
+
+/* A table for the process: made once, outlives every endpoint and service.
+ * NULL when there is no memory.  It may be used from any thread. */
+struct endpoint_table *endpoint_table_new(const struct hash_key *key) MUST_USE;
+/* CHECKs that no endpoint and no service is alive; NULL is accepted. */
+void endpoint_table_free(struct endpoint_table *t);
+/* Endpoints alive, and a bound that every index is below. */
+uint32_t endpoint_table_live(struct endpoint_table *t);
+uint32_t endpoint_table_bound(struct endpoint_table *t);
+
+/* The endpoint of that address, new or shared, with one more reference (owned by
+ * the caller); NULL when there is no memory.  The address must be valid. */
+struct endpoint *endpoint_get(struct endpoint_table *t, const struct endpoint_address *a) MUST_USE;
+/* Whether it can be an address: a port, or an absolute path (or '@name') that fits. */
+bool endpoint_address_valid(const struct endpoint_address *a);
+
+struct endpoint *endpoint_ref(struct endpoint *e);
+/* NULL is accepted.  Any thread. */
+void endpoint_unref(struct endpoint *e);
+
+/* Its address; path is borrowed from `e`. */
+struct endpoint_address endpoint_address_of(const struct endpoint *e);
+bool endpoint_is(const struct endpoint *e, const struct endpoint_address *a);
+
+static inline struct str endpoint_text(const struct endpoint *e)
+{
+	return (struct str){e->text, e->text_len};
+}
+
+static inline bool endpoint_up(const struct endpoint *e)
+{
+	return !(atomic_load_explicit(&e->verdict, memory_order_relaxed) & VERDICT_DOWN);
+}
+
+/* Endpoints that one exchange has tried; all zero is none.  It remembers the last few. */
+#define ENDPOINT_TRIED_MAX 7
+
+struct endpoint_tried {
+	uint32_t n;				/* how often one was added */
+	uint32_t index[ENDPOINT_TRIED_MAX];	/* of the endpoints, a ring */
+};
+
+void endpoint_tried_add(struct endpoint_tried *t, const struct endpoint *e);
+bool endpoint_tried_has(const struct endpoint_tried *t, const struct endpoint *e);
+
+struct service;
+
+/* The endpoint for the next exchange, borrowed from the service: round robin over
+ * those that are up and not in `tried` (may be NULL).  When none of them is left:
+ * over what is not tried though down (panic: a guess beats refusing), then over
+ * all.  `cursor` belongs to one worker and service, and starts anywhere.  NULL
+ * only when the service has no endpoints.  The same arguments and verdicts always
+ * give the same answer. */
+struct endpoint *endpoint_pick(const struct service *s, uint32_t *cursor, const struct endpoint_tried *tried);
+
+#endif

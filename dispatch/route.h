@@ -1,0 +1,87 @@
+/* Routes: what is done with a request that matched.  A route never changes after
+ * it was made; an exchange holds a reference for as long as it lives. */
+#ifndef THIMBLE_DISPATCH_ROUTE_H
+#define THIMBLE_DISPATCH_ROUTE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "dispatch/error.h"
+#include "dispatch/service.h"
+#include "lib/base/arena.h"
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+
+struct hash_key;
+
+enum route_action {
+	ROUTE_INVALID,	/* names a service that does not exist: answer 500 */
+	ROUTE_SERVICE,	/* forward to spec.service */
+	ROUTE_REDIRECT,	/* status with Location: route_redirect_location */
+	ROUTE_ANSWER,	/* status with spec.text as the body */
+};
+
+enum route_rewrite { REWRITE_NONE, REWRITE_STRIP, REWRITE_REPLACE };
+
+enum header_op { HEADER_SET, HEADER_ADD, HEADER_REMOVE };
+
+struct header_mod {
+	uint8_t op;		/* enum header_op */
+	struct str name;
+	struct str value;	/* empty for HEADER_REMOVE */
+};
+
+struct route_spec {
+	uint8_t action;		/* enum route_action */
+	uint8_t rewrite;	/* enum route_rewrite */
+	uint16_t status;	/* of a redirect or an answer */
+	uint16_t n_request, n_response;
+	struct service *service;	/* ROUTE_SERVICE only: borrowed in a spec, an owned reference in a route */
+	struct str label;		/* for logs */
+	struct str text;		/* ROUTE_REDIRECT: template of the Location; ROUTE_ANSWER: body */
+	struct str content_type;	/* ROUTE_ANSWER; may be empty */
+	struct str rewrite_from;	/* path prefix that is taken off, on a segment border */
+	struct str rewrite_to;		/* REWRITE_REPLACE: what comes instead */
+	const struct header_mod *request;	/* to the request's fields, in order */
+	const struct header_mod *response;	/* to the answer's fields, in order */
+	uint64_t body_limit;		/* bytes of a request body; UINT64_MAX: none */
+	uint32_t first_byte_ms;		/* request sent until the answer's head; 0: no limit, as below */
+	uint32_t between_bytes_ms;	/* silence within a body */
+	uint32_t tunnel_ms;		/* silence of a tunnel */
+};
+
+struct route {
+	_Atomic uint32_t refs;
+	uint64_t hash;			/* of the specification */
+	struct route_spec spec;		/* every string and array is in this block */
+};
+
+/* A route with one reference, moved to the caller; NULL when refused, and `err`
+ * (may be NULL) says why.  Takes a reference of spec->service; else nothing of
+ * `spec` is kept.  `hash` is route_spec_hash of it. */
+struct route *route_new(const struct route_spec *spec, uint64_t hash, struct snapshot_error *err) MUST_USE;
+uint64_t route_spec_hash(const struct hash_key *key, const struct route_spec *spec);
+/* Whether `r` is what route_new would make of `spec`. */
+bool route_is(const struct route *r, const struct route_spec *spec);
+
+/* A route is shared as const: only its count changes. */
+const struct route *route_ref(const struct route *r);
+/* NULL is accepted.  Any thread. */
+void route_unref(const struct route *r);
+
+/* The request-target for the upstream: `target` (origin form) with the prefix of
+ * the rewrite taken off or replaced.  The rest, with the query, is byte for byte as
+ * it came; the result begins with '/'.  `*out` is `target` itself when nothing
+ * changes ("*", another prefix), else made in `a`.  ERR_MEM. */
+MUST_USE enum err route_rewrite_target(const struct route *r, struct str target, struct arena *a, struct str *out);
+
+/* The Location of a redirect, made in `a`: {host} becomes the host of `authority`
+ * without its port, {path} the path and query of `target` as they came.
+ * ERR_SYNTAX when they hold what must not get into a Location (control bytes,
+ * spaces, a host that is none): answer 400.  A path that begins with "//" never
+ * makes the result scheme-relative: "/." is put before it, which a client resolves
+ * to the same path on the same host. */
+MUST_USE enum err route_redirect_location(const struct route *r, struct str authority, struct str target,
+					  struct arena *a, struct str *out);
+
+#endif

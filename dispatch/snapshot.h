@@ -1,0 +1,59 @@
+/* A snapshot: one generation of the configuration, as an index over services and
+ * routes that generations share.  Built whole or refused.  Never changes, so any
+ * number of threads may read it. */
+#ifndef THIMBLE_DISPATCH_SNAPSHOT_H
+#define THIMBLE_DISPATCH_SNAPSHOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "dispatch/endpoint.h"
+#include "dispatch/error.h"
+#include "dispatch/route.h"
+#include "dispatch/router.h"
+#include "dispatch/service.h"
+#include "lib/base/err.h"
+
+#define SNAPSHOT_NO_SERVICE SIZE_MAX
+
+struct snapshot_route {
+	struct route_spec route;	/* its `service` is ignored: */
+	size_t service;			/* index into services for ROUTE_SERVICE, else SNAPSHOT_NO_SERVICE */
+	const struct route_match *matches;	/* any of them; their `target` is ignored */
+	size_t n_matches;		/* at least 1 */
+};
+
+struct hash_key;
+
+struct snapshot_spec {		/* everything in it is borrowed */
+	const struct hash_key *key;		/* random, the same for the life of the process */
+	struct endpoint_table *endpoints;
+	const struct service_spec *services;	/* no name twice */
+	size_t n_services;
+	const struct snapshot_route *routes;	/* in order: the earlier wins a tie */
+	size_t n_routes;
+};
+
+struct snapshot;
+
+/* The snapshot of `spec` with one reference, moved to the caller; NULL when
+ * refused, and *err says why; nothing has changed then.  Services and routes that
+ * are the same in `old` (may be NULL) are the same objects. */
+struct snapshot *snapshot_build(const struct snapshot_spec *spec, struct snapshot *old,
+				struct snapshot_error *err) MUST_USE;
+
+struct snapshot *snapshot_ref(struct snapshot *s);
+/* NULL is accepted.  Any thread. */
+void snapshot_unref(struct snapshot *s);
+
+/* The route for `q` in *route when ROUTE_FOUND, borrowed from the snapshot: take a
+ * reference before letting go of the snapshot. */
+enum route_found snapshot_find(struct snapshot *s, const struct route_query *q, const struct route **route);
+
+/* 1 for the first, one more than `old` after that. */
+uint64_t snapshot_generation(const struct snapshot *s);
+/* The services in the order of the specification, lent; how many in *n. */
+struct service *const *snapshot_services(const struct snapshot *s, size_t *n);
+/* Heap bytes of the index alone: what generations do not share. */
+size_t snapshot_heap(const struct snapshot *s);
+
+#endif
