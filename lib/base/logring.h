@@ -40,7 +40,8 @@ enum err logring_init(struct logring *r, size_t size) MUST_USE;
 void logring_fini(struct logring *r);
 
 /* Writer: room for a record of up to `n` bytes, lent until the next commit or
- * reserve; NULL when there is none, which counts as one record dropped. */
+ * reserve; NULL when there is none, which counts as one record dropped.  Up to
+ * half of the size always fits an empty ring. */
 char *logring_reserve(struct logring *r, size_t n) MUST_USE;
 /* Writer: the first `n` bytes of the room just lent become a record. */
 void logring_commit(struct logring *r, size_t n);
