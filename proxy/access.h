@@ -61,6 +61,9 @@ struct access_date {
 	char text[24];			/* 2026-01-31T23:59:59. */
 };
 
+/* RFC 3339 in UTC with milliseconds, 24 bytes, for the years 1970 to 9999 (what is outside is
+ * moved to the nearer end); returns the end. */
+char *access_time(char *out, int64_t unix_ms, struct access_date *date);
 /* Formats into `out`, ACCESS_LINE_MAX bytes; returns the length, a newline last.  No NUL is added. */
 size_t access_text(char *out, const struct access_record *r, struct access_date *date);
 size_t access_json(char *out, const struct access_record *r, struct access_date *date);

@@ -1,0 +1,414 @@
+/* Access records as lines: text for eyes and awk, JSON for machines.
+ *
+ * Owns nothing; every worker calls it at the end of an exchange, and it writes
+ * into the ring's own memory: no heap, no printf, no clock.  Strings that a
+ * client chose are the danger here: a line must stay one line, a field one
+ * field, and JSON JSON, whatever the bytes.  Each string has a bound of its own
+ * on what it takes escaped, so that a line always fits ACCESS_LINE_MAX.  */
+#include "proxy/access.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "proxy/log.h"
+
+#define CUT_MARK "..."
+#define WORD_ONES 0x0101010101010101ull
+#define WORD_TOPS 0x8080808080808080ull
+
+/* Labels 5, tokens 2, each string with quotes and mark; and 1 KiB is for keys, numbers, date and address. */
+_Static_assert(ACCESS_TARGET_MAX + ACCESS_REFERER_MAX + ACCESS_AGENT_MAX + ACCESS_AUTHORITY_MAX +
+	5 * ACCESS_LABEL_MAX + 2 * ACCESS_TOKEN_MAX + 11 * 5 + 1024 <= ACCESS_LINE_MAX,
+	"the longest line fits");
+
+static const char hex[16] = "0123456789abcdef";
+
+/* Appends a string literal. */
+#define PUT(o, literal) (memcpy((o), (literal), sizeof(literal) - 1), (o) + sizeof(literal) - 1)
+
+static char *put_number(char *o, uint64_t v)
+{
+	char digits[20], *p = digits + sizeof(digits);
+	size_t n;
+
+	do {
+		*--p = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	n = (size_t)(digits + sizeof(digits) - p);
+	while (n--)
+		*o++ = *p++;
+	return o;
+}
+
+static char *put_two(char *o, unsigned v)
+{
+	o[0] = (char)('0' + v / 10);
+	o[1] = (char)('0' + v % 10);
+	return o + 2;
+}
+
+/* The bytes of `w` (the first in the lowest place) that a line cannot hold as they are: the
+ * top bit of each is set, exactly up to the first one.  Plain is 0x21-0x7e, and with `json` the
+ * space too, without quote and backslash. */
+static inline uint64_t word_special(uint64_t w, bool json)
+{
+	uint64_t low = (w - WORD_ONES * (json ? 0x20 : 0x21)) & ~w;
+	uint64_t quote = w ^ WORD_ONES * '"', slash = w ^ WORD_ONES * '\\';
+
+	quote = (quote - WORD_ONES) & ~quote;
+	slash = (slash - WORD_ONES) & ~slash;
+	return (low | quote | slash | w | (w + WORD_ONES)) & WORD_TOPS;
+}
+
+static inline bool byte_special(unsigned char c, bool json)
+{
+	return c < (json ? 0x20 : 0x21) || c > 0x7e || c == '"' || c == '\\';
+}
+
+static inline char *put_escape(char *o, unsigned char c, bool json)
+{
+	if (json && (c == '"' || c == '\\')) {
+		o[0] = '\\';
+		o[1] = (char)c;
+		return o + 2;
+	}
+	o = json ? PUT(o, "\\u00") : PUT(o, "\\x");
+	o[0] = hex[c >> 4];
+	o[1] = hex[c & 15];
+	return o + 2;
+}
+
+static inline size_t escape_size(unsigned char c, bool json)
+{
+	return !json ? 4 : c == '"' || c == '\\' ? 2 : 6;
+}
+
+/* As many whole words of plain bytes as come now. */
+static inline char *put_plain(char *o, const char **from, const char *end, const char *limit, bool json)
+{
+	const char *p = *from;
+
+	while (end - p >= 8 && limit - o >= 8) {
+		uint64_t w, special;
+
+		memcpy(&w, p, 8);
+		memcpy(o, p, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+		w = __builtin_bswap64(w);
+#endif
+		special = word_special(w, json);
+		if (special) {
+			int plain = __builtin_ctzll(special) >> 3;
+
+			p += plain;
+			o += plain;
+			break;
+		}
+		p += 8;
+		o += 8;
+	}
+	*from = p;
+	return o;
+}
+
+static inline char *put_escaped(char *o, struct str s, size_t max, bool json, bool *cut)
+{
+	const char *p = s.p, *end = s.p + s.n;
+	const char *limit = o + max;
+
+	for (;;) {
+		unsigned char c;
+
+		o = put_plain(o, &p, end, limit, json);
+		if (p == end)
+			return o;
+		c = (unsigned char)*p;
+		if (byte_special(c, json)) {
+			if (o + escape_size(c, json) > limit)
+				break;
+			o = put_escape(o, c, json);
+		} else {
+			if (o == limit)
+				break;
+			*o++ = (char)c;
+		}
+		p++;
+	}
+	*cut = true;
+	return PUT(o, CUT_MARK);
+}
+
+static char *text_string(char *o, struct str s, size_t max, bool *cut)
+{
+	if (!s.n) {
+		*o++ = '-';
+		return o;
+	}
+	*o++ = '"';
+	o = put_escaped(o, s, max, false, cut);
+	*o++ = '"';
+	return o;
+}
+
+static char *json_string(char *o, struct str s, size_t max, bool *cut)
+{
+	if (!s.n)
+		return PUT(o, "null");
+	*o++ = '"';
+	o = put_escaped(o, s, max, true, cut);
+	*o++ = '"';
+	return o;
+}
+
+static char *text_duration(char *o, int64_t us)
+{
+	if (us < 0) {
+		*o++ = '-';
+		return o;
+	}
+	return put_number(o, (uint64_t)us);
+}
+
+static char *json_duration(char *o, int64_t us)
+{
+	return us < 0 ? PUT(o, "null") : put_number(o, (uint64_t)us);
+}
+
+static char *put_ipv4(char *o, const uint8_t *a)
+{
+	for (int i = 0; i < 4; i++) {
+		o = put_number(o, a[i]);
+		*o++ = '.';
+	}
+	return o - 1;
+}
+
+/* The longest run of two or more zero groups, RFC 5952 section 4.2; returns its length. */
+static int ipv6_zeros(const uint16_t g[8], int *at)
+{
+	int best = 1;
+
+	*at = -1;
+	for (int i = 0; i < 8; i++) {
+		int n = 0;
+
+		while (i + n < 8 && g[i + n] == 0)
+			n++;
+		if (n > best) {
+			best = n;
+			*at = i;
+		}
+		i += n;
+	}
+	return *at < 0 ? 0 : best;
+}
+
+static char *put_ipv6(char *o, const uint8_t *a)
+{
+	uint16_t g[8];
+	int zeros_at, zeros;
+
+	for (int i = 0; i < 8; i++)
+		g[i] = (uint16_t)(a[2 * i] << 8 | a[2 * i + 1]);
+	zeros = ipv6_zeros(g, &zeros_at);
+	for (int i = 0; i < 8; i++) {
+		int shift = 12;
+
+		if (i == zeros_at) {
+			o = PUT(o, "::");
+			i += zeros - 1;
+			continue;
+		}
+		if (i && i != zeros_at + zeros)
+			*o++ = ':';
+		while (shift && !(g[i] >> shift))
+			shift -= 4;
+		for (; shift >= 0; shift -= 4)
+			*o++ = hex[g[i] >> shift & 15];
+	}
+	return o;
+}
+
+/* A mapped address is the IPv4 peer it stands for. */
+static char *put_address(char *o, const struct access_record *r)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	if (r->client_family == AF_INET)
+		return put_ipv4(o, r->client_addr);
+	if (!memcmp(r->client_addr, mapped, sizeof(mapped)))
+		return put_ipv4(o, r->client_addr + 12);
+	return put_ipv6(o, r->client_addr);
+}
+
+static bool has_address(const struct access_record *r)
+{
+	return r->client_family == AF_INET || r->client_family == AF_INET6;
+}
+
+/* "2026-01-31T23:59:59." for a second since 1970, up to the year 9999. */
+static void date_set(struct access_date *date, int64_t second)
+{
+	/* Days to a civil date, counting years from March, so that a leap day ends one. */
+	int64_t days = second / 86400 + 719468;
+	unsigned left = (unsigned)(second % 86400);
+	unsigned era = (unsigned)(days / 146097), doe = (unsigned)(days % 146097);
+	unsigned yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+	unsigned doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+	unsigned mp = (5 * doy + 2) / 153, month = mp < 10 ? mp + 3 : mp - 9;
+	unsigned year = era * 400 + yoe + (month <= 2);
+	char *o = put_two(put_two(date->text, year / 100), year % 100);
+
+	*o++ = '-';
+	o = put_two(o, month);
+	*o++ = '-';
+	o = put_two(o, doy - (153 * mp + 2) / 5 + 1);
+	*o++ = 'T';
+	o = put_two(o, left / 3600);
+	*o++ = ':';
+	o = put_two(o, left / 60 % 60);
+	*o++ = ':';
+	o = put_two(o, left % 60);
+	*o = '.';
+	date->second = second;
+}
+
+char *access_time(char *out, int64_t unix_ms, struct access_date *date)
+{
+	const int64_t last = 253402300799999;	/* the end of the year 9999 */
+	int64_t ms = unix_ms < 0 ? 0 : unix_ms > last ? last : unix_ms;
+	unsigned part = (unsigned)(ms % 1000);
+
+	if (date->second != ms / 1000 || !date->text[0])
+		date_set(date, ms / 1000);
+	memcpy(out, date->text, 20);
+	out[20] = (char)('0' + part / 100);
+	put_two(out + 21, part % 100);
+	out[23] = 'Z';
+	return out + 24;
+}
+
+static char *text_flags(char *o, const struct access_record *r, bool cut)
+{
+	char *start = o;
+
+	if (r->reused)
+		*o++ = 'r';
+	if (r->client_closed)
+		*o++ = 'c';
+	if (r->upgrade)
+		*o++ = 'u';
+	if (cut)
+		*o++ = 't';
+	if (o == start)
+		*o++ = '-';
+	return o;
+}
+
+static char *text_client(char *o, const struct access_record *r)
+{
+	if (!has_address(r))
+		return PUT(o, " client=- client_port=-");
+	o = put_address(PUT(o, " client="), r);
+	return put_number(PUT(o, " client_port="), r->client_port);
+}
+
+/* " HTTP/1.1", " HTTP/2". */
+static char *put_protocol(char *o, const struct access_record *r)
+{
+	o = put_number(PUT(o, "HTTP/"), r->http_major);
+	if (r->http_major < 2) {
+		*o++ = '.';
+		o = put_number(o, r->http_minor);
+	}
+	return o;
+}
+
+size_t access_text(char *out, const struct access_record *r, struct access_date *date)
+{
+	bool cut = false;
+	char *o = access_time(out, r->time_unix_ms, date);
+
+	o = text_client(o, r);
+	o = text_string(PUT(o, " listener="), r->listener, ACCESS_LABEL_MAX, &cut);
+	o = text_string(PUT(o, " method="), r->method, ACCESS_TOKEN_MAX, &cut);
+	o = text_string(PUT(o, " authority="), r->authority, ACCESS_AUTHORITY_MAX, &cut);
+	o = text_string(PUT(o, " target="), r->target, ACCESS_TARGET_MAX, &cut);
+	o = put_protocol(PUT(o, " protocol="), r);
+	o = put_number(PUT(o, " status="), r->status);
+	o = put_number(PUT(o, " bytes_in="), r->bytes_in);
+	o = put_number(PUT(o, " bytes_out="), r->bytes_out);
+	o = text_duration(PUT(o, " duration_us="), r->duration_us);
+	o = text_duration(PUT(o, " connect_us="), r->connect_us);
+	o = text_duration(PUT(o, " first_byte_us="), r->first_byte_us);
+	o = text_string(PUT(o, " route="), r->route, ACCESS_LABEL_MAX, &cut);
+	o = text_string(PUT(o, " service="), r->service, ACCESS_LABEL_MAX, &cut);
+	o = text_string(PUT(o, " endpoint="), r->endpoint, ACCESS_LABEL_MAX, &cut);
+	o = text_string(PUT(o, " cause="), r->cause, ACCESS_TOKEN_MAX, &cut);
+	o = put_number(PUT(o, " retries="), r->retries);
+	o = text_string(PUT(o, " request_id="), r->request_id, ACCESS_LABEL_MAX, &cut);
+	o = text_string(PUT(o, " referer="), r->referer, ACCESS_REFERER_MAX, &cut);
+	o = text_string(PUT(o, " user_agent="), r->user_agent, ACCESS_AGENT_MAX, &cut);
+	o = text_flags(PUT(o, " flags="), r, cut);
+	*o++ = '\n';
+	return (size_t)(o - out);
+}
+
+static char *json_client(char *o, const struct access_record *r)
+{
+	if (!has_address(r))
+		return PUT(o, "\",\"client\":null,\"client_port\":null");
+	o = put_address(PUT(o, "\",\"client\":\""), r);
+	return put_number(PUT(o, "\",\"client_port\":"), r->client_port);
+}
+
+static char *json_bool(char *o, bool v)
+{
+	return v ? PUT(o, "true") : PUT(o, "false");
+}
+
+size_t access_json(char *out, const struct access_record *r, struct access_date *date)
+{
+	bool cut = false;
+	char *o = access_time(PUT(out, "{\"time\":\""), r->time_unix_ms, date);
+
+	o = json_client(o, r);
+	o = json_string(PUT(o, ",\"listener\":"), r->listener, ACCESS_LABEL_MAX, &cut);
+	o = json_string(PUT(o, ",\"method\":"), r->method, ACCESS_TOKEN_MAX, &cut);
+	o = json_string(PUT(o, ",\"authority\":"), r->authority, ACCESS_AUTHORITY_MAX, &cut);
+	o = json_string(PUT(o, ",\"target\":"), r->target, ACCESS_TARGET_MAX, &cut);
+	o = put_protocol(PUT(o, ",\"protocol\":\""), r);
+	o = put_number(PUT(o, "\",\"status\":"), r->status);
+	o = put_number(PUT(o, ",\"bytes_in\":"), r->bytes_in);
+	o = put_number(PUT(o, ",\"bytes_out\":"), r->bytes_out);
+	o = json_duration(PUT(o, ",\"duration_us\":"), r->duration_us);
+	o = json_duration(PUT(o, ",\"connect_us\":"), r->connect_us);
+	o = json_duration(PUT(o, ",\"first_byte_us\":"), r->first_byte_us);
+	o = json_string(PUT(o, ",\"route\":"), r->route, ACCESS_LABEL_MAX, &cut);
+	o = json_string(PUT(o, ",\"service\":"), r->service, ACCESS_LABEL_MAX, &cut);
+	o = json_string(PUT(o, ",\"endpoint\":"), r->endpoint, ACCESS_LABEL_MAX, &cut);
+	o = json_string(PUT(o, ",\"cause\":"), r->cause, ACCESS_TOKEN_MAX, &cut);
+	o = put_number(PUT(o, ",\"retries\":"), r->retries);
+	o = json_string(PUT(o, ",\"request_id\":"), r->request_id, ACCESS_LABEL_MAX, &cut);
+	o = json_string(PUT(o, ",\"referer\":"), r->referer, ACCESS_REFERER_MAX, &cut);
+	o = json_string(PUT(o, ",\"user_agent\":"), r->user_agent, ACCESS_AGENT_MAX, &cut);
+	o = json_bool(PUT(o, ",\"reused\":"), r->reused);
+	o = json_bool(PUT(o, ",\"client_closed\":"), r->client_closed);
+	o = json_bool(PUT(o, ",\"upgrade\":"), r->upgrade);
+	o = json_bool(PUT(o, ",\"cut\":"), cut);
+	o = PUT(o, "}\n");
+	return (size_t)(o - out);
+}
+
+bool access_write(const struct access_record *r)
+{
+	static _Thread_local struct access_date date;
+	char *out = log_access_reserve(ACCESS_LINE_MAX);
+
+	if (!out)
+		return false;
+	log_access_commit(log_access_format() == LOG_JSON ?
+		access_json(out, r, &date) : access_text(out, r, &date));
+	return true;
+}
