@@ -1,0 +1,154 @@
+"""Which route a request takes, and what the route does with it."""
+import pytest
+
+
+def named(stage, name):
+    """An origin that says its name and the target it was asked for."""
+    def script(c):
+        while True:
+            r = c.request()
+            if r is None:
+                return
+            c.reply("%s %s" % (name, r.target))
+    return stage.origin(script)
+
+
+def world(stage, routes, names, **settings):
+    origins = {n: named(stage, n) for n in names}
+    p = stage.proxy({n: o.address for n, o in origins.items()}, routes=routes, **settings)
+    return stage.client(p)
+
+
+def test_hosts_exact_and_wildcard(stage):
+    c = world(stage, ["{host: a.test, service: a}", "{host: '*.a.test', service: sub}", "{service: any}"],
+              ["a", "sub", "any"])
+    for host, name in (("a.test", "a"), ("A.TEST", "a"), ("a.test:8080", "a"), ("x.a.test", "sub"),
+                       ("y.x.a.test", "sub"), ("b.test", "any"), ("xa.test", "any")):
+        assert c.get("/", host=host).text() == name + " /", host
+
+
+def test_prefixes_end_at_a_border(stage):
+    c = world(stage, ["{path: /api, service: api}", "{path: /api/v2, service: v2}", "{path: /, service: web}"],
+              ["api", "v2", "web"])
+    for target, name in (("/api", "api"), ("/api/", "api"), ("/api?q", "api"), ("/api/x", "api"), ("/apix", "web"),
+                         ("/api/v2", "v2"), ("/api/v2/x", "v2"), ("/api/v2x", "api"), ("/", "web")):
+        assert c.get(target).text() == "%s %s" % (name, target)
+
+
+def test_a_dotted_path_cannot_step_around_a_route(stage):
+    c = world(stage, ["{path: /admin, answer: {status: 403}}", "{path: /, service: web}"], ["web"])
+    for target in ("/admin", "/x/../admin", "/./admin", "//admin", "/%61dmin"):
+        assert c.get(target).status in (400, 403), target
+
+
+def test_strip_prefix(stage):
+    c = world(stage, ["{path: /api, strip_prefix: true, service: api}"], ["api"])
+    for target, there in (("/api/x?q=1", "/x?q=1"), ("/api", "/"), ("/api?q", "/?q"), ("/api/", "/")):
+        assert c.get(target).text() == "api " + there, target
+
+
+def test_replace_prefix(stage):
+    c = world(stage, ["{path: /old, replace_prefix: /new/app, service: api}"], ["api"])
+    for target, there in (("/old/x?q=1", "/new/app/x?q=1"), ("/old", "/new/app"), ("/old?q", "/new/app?q")):
+        assert c.get(target).text() == "api " + there, target
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects(stage, status):
+    c = world(stage, ["{path: /go, redirect: {to: 'https://new.test{path}', status: %d}}" % status,
+                      "{service: web}"], ["web"])
+    a = c.get("/go/there?x=1")
+    assert a.status == status and a.get("Location") == "https://new.test/go/there?x=1"
+    assert c.get("/").text() == "web /"     # the connection goes on
+
+
+def test_redirect_to_https_keeps_the_host(stage):
+    c = world(stage, ["{redirect: 'https://{host}{path}'}"], [])
+    assert c.get("/a?b", host="shop.test").get("Location") == "https://shop.test/a?b"
+
+
+def test_fixed_answers(stage):
+    c = world(stage, ["{path: /health, answer: {status: 200, body: \"fine\\n\", type: text/plain}}",
+                      "{path: /gone, answer: {status: 410}}", "{service: web}"], ["web"])
+    a = c.get("/health")
+    assert (a.status, a.text(), a.get("Content-Type")) == (200, "fine\n", "text/plain")
+    assert c.get("/gone").status == 410
+    h = c.ask("HEAD", "/health")
+    assert h.status == 200 and h.get("Content-Length") == "5"
+    assert c.post("/health", b"ignored").status == 200
+    assert c.get("/").text() == "web /"
+
+
+def test_no_route_is_404(stage):
+    c = world(stage, ["{host: a.test, service: a}"], ["a"])
+    assert c.get("/", host="b.test").status == 404
+    assert c.get("/", host="a.test").status == 200
+
+
+def test_no_endpoint_is_503(stage):
+    p = stage.proxy({"none": "{endpoints: []}"})
+    a = stage.client(p).get("/")
+    assert a.status == 503 and "thimble" in a.get("Proxy-Status")
+
+
+def test_request_and_answer_fields_are_set_added_and_removed(stage):
+    def script(c):
+        got.append(c.request())
+        c.reply("", "Server: secret/1.0", "X-A: origin", "X-B: origin")
+        c.hold()
+    got = []
+    o = stage.origin(script)
+    p = stage.proxy(o, routes=[
+        "{service: app, request_headers: {set: {X-A: ours}, add: {X-B: more}, remove: [X-C]},"
+        " response_headers: {set: {X-A: ours}, add: {X-B: more}, remove: [Server]}}"])
+    a = stage.client(p).get("/", "X-A: 1", "X-A: 2", "X-B: 1", "X-C: 1")
+    r = got[0]
+    assert (r.all("X-A"), r.all("X-B"), r.all("X-C")) == (["ours"], ["1", "more"], [])
+    assert (a.all("X-A"), a.all("X-B"), a.all("Server")) == (["ours"], ["origin", "more"], [])
+
+
+@pytest.mark.parametrize("host, there", [("keep", "example.test"), ("endpoint", None), ("fixed.test", "fixed.test")])
+def test_host_policies(stage, host, there):
+    o = stage.origin()
+    p = stage.proxy({"app": "{endpoints: ['%s'], host: %s}" % (o.address, host)})
+    assert stage.client(p).get("/").status == 200
+    assert o.requests[0].get("Host") == (there or o.address)
+
+
+def test_two_endpoints_share_the_work(stage):
+    a, b = named(stage, "a"), named(stage, "b")
+    c = stage.client(stage.proxy({"app": [a.address, b.address]}))
+    got = [c.get("/").text() for _ in range(10)]
+    assert 3 <= got.count("a /") <= 7 and len(a.requests) + len(b.requests) == 10
+
+
+def test_max_connections_makes_requests_wait_not_fail(stage):
+    import threading
+    gate = threading.Event()
+
+    def script(c):
+        while c.request():
+            gate.wait(10)
+            c.reply("done")
+    o = stage.origin(script)
+    p = stage.proxy({"app": "{endpoints: ['%s'], max_connections: 2}" % o.address},
+                    timeouts={"first_byte": "9s"})
+    clients = [stage.client(p) for _ in range(6)]
+    for c in clients:
+        c.request("GET", "/")
+    o.wait(2)
+    assert all(c.silent(0.05) for c in clients) and o.connections == 2
+    gate.set()
+    assert [c.answer().text() for c in clients] == ["done"] * 6
+    assert o.connections == 2
+
+
+def test_a_routes_own_time_out_and_body_limit(stage):
+    def script(c):
+        c.request()
+        c.hold()
+    o = stage.origin(script)
+    p = stage.proxy(o, routes=["{path: /fast, service: app, timeouts: {first_byte: 200ms}, body_limit: 10}",
+                               "{service: app}"])
+    assert stage.client(p).get("/fast").status == 504
+    assert stage.client(p).post("/fast", b"x" * 11).status == 413
