@@ -1,0 +1,188 @@
+/*
+ * keys: every key of the language, once.
+ *
+ * Purpose   name, place, type, default, bounds and meaning of each key, as data.
+ * Owns      the table, which never changes.
+ * Called by walk.c (which reads a file by it) and by tests.
+ * Never     holds code for one key: a type does that, in items.c.
+ * Invariant the keys of CONF_TOP stand in the order in which they must be read:
+ *           what others inherit from first, services before the routes that name them.
+ */
+#include "conf/keys.h"
+
+#include "conf/conf.h"
+
+#define KIB 1024ull
+#define MIB (1024ull * KIB)
+#define SECOND 1000ull
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+
+#define AT(type, field) .at = offsetof(struct type, field)
+
+static const struct conf_key keys[] = {
+	{CONF_TOP, "workers", CONF_T_COUNT, AT(conf, workers), .fallback = "auto", .min = 1, .max = 256,
+	 .words = "auto", .doc = "worker threads; auto: one per processor"},
+	{CONF_TOP, "limits", CONF_T_MAP, CONF_LIMITS, AT(conf, limits), .doc = "how much is too much"},
+	{CONF_TOP, "timeouts", CONF_T_MAP, CONF_TIMEOUTS, AT(conf, timeouts), .doc = "how long is too long"},
+	{CONF_TOP, "log", CONF_T_MAP, CONF_LOG, AT(conf, log), .doc = "where logs go"},
+	{CONF_TOP, "defaults", CONF_T_DEFAULTS, CONF_DEFAULTS,
+	 .doc = "for all listen, route and service items that do not say otherwise"},
+	{CONF_TOP, "listen", CONF_T_LISTENS, .fallback = "127.0.0.1:8080", .doc = "where clients connect"},
+	{CONF_TOP, "services", CONF_T_SERVICES, .doc = "groups of endpoints, by name"},
+	{CONF_TOP, "routes", CONF_T_ROUTES, .required = true, .doc = "which request goes where"},
+
+	{CONF_LIMITS, "head", CONF_T_SIZE, AT(conf_limits, head), .fallback = "64KiB", .min = KIB, .max = 16 * MIB,
+	 .doc = "the head of a request; beyond: 431"},
+	{CONF_LIMITS, "answer_head", CONF_T_SIZE, AT(conf_limits, answer_head), .fallback = "64KiB", .min = KIB,
+	 .max = 16 * MIB, .doc = "the head of an answer; beyond: 502"},
+	{CONF_LIMITS, "fields", CONF_T_COUNT, AT(conf_limits, fields), .fallback = "200", .min = 8, .max = 10000,
+	 .doc = "fields in a head"},
+	{CONF_LIMITS, "target", CONF_T_SIZE, AT(conf_limits, target), .fallback = "8KiB", .min = 256, .max = MIB,
+	 .doc = "path and query of a request; beyond: 414"},
+	{CONF_LIMITS, "body", CONF_T_SIZE, AT(conf_limits, body), .fallback = "off", .min = 1, .max = MIB * MIB * KIB,
+	 .words = "off", .word_value = CONF_NO_LIMIT, .doc = "the body of a request; beyond: 413; off: any size"},
+	{CONF_LIMITS, "replay", CONF_T_SIZE, AT(conf_limits, replay), .fallback = "16KiB", .min = 1, .max = 16 * MIB,
+	 .words = "off", .doc = "how much of a request body is kept so that it can be sent again; off: none"},
+	{CONF_LIMITS, "connections", CONF_T_COUNT, AT(conf_limits, connections), .fallback = "auto", .min = 1,
+	 .max = 10000000, .words = "auto", .doc = "client connections; auto: from the limit of open files"},
+	{CONF_LIMITS, "receive_window", CONF_T_SIZE, AT(conf_limits, receive_window), .fallback = "2MiB",
+	 .min = 4 * KIB, .max = 64 * MIB, .words = "off",
+	 .doc = "the kernel's receive buffer of a connection; off: the kernel decides"},
+	{CONF_LIMITS, "unsent", CONF_T_SIZE, AT(conf_limits, unsent), .fallback = "128KiB", .min = 4 * KIB,
+	 .max = 64 * MIB, .words = "off",
+	 .doc = "bytes that the kernel may hold unsent for a client connection; off: the kernel decides"},
+	{CONF_LIMITS, "chunk_overhead", CONF_T_SIZE, AT(conf_limits, chunk_overhead), .fallback = "16KiB", .min = KIB,
+	 .max = 16 * MIB, .doc = "framing bytes in a chunked body beyond what its data needs"},
+	{CONF_LIMITS, "queue", CONF_T_SIZE, AT(conf_limits, queue), .fallback = "64KiB", .min = KIB, .max = 64 * MIB,
+	 .doc = "bytes of requests that wait for one upstream connection"},
+
+	{CONF_TIMEOUTS, "head", CONF_T_DURATION, AT(conf_timeouts, head), .fallback = "10s", .min = 100, .max = HOUR,
+	 .doc = "from the first byte of a request to the end of its head"},
+	{CONF_TIMEOUTS, "body", CONF_T_DURATION, AT(conf_timeouts, body), .fallback = "30s", .min = 100, .max = DAY,
+	 .doc = "between two pieces of a request body"},
+	{CONF_TIMEOUTS, "write", CONF_T_DURATION, AT(conf_timeouts, write), .fallback = "60s", .min = 100, .max = DAY,
+	 .doc = "a client that takes nothing of its answer"},
+	{CONF_TIMEOUTS, "idle", CONF_T_DURATION, AT(conf_timeouts, idle), .fallback = "75s", .min = 100, .max = DAY,
+	 .doc = "a client connection between two requests"},
+	{CONF_TIMEOUTS, "connect", CONF_T_DURATION, AT(conf_timeouts, connect), .fallback = "5s", .min = 10,
+	 .max = 10 * MINUTE, .doc = "to connect to an endpoint"},
+	{CONF_TIMEOUTS, "first_byte", CONF_T_DURATION, AT(conf_timeouts, first_byte), .fallback = "60s", .min = 10,
+	 .max = 7 * DAY, .words = "off", .doc = "from a sent request to the first byte of its answer; beyond: 504"},
+	{CONF_TIMEOUTS, "between_bytes", CONF_T_DURATION, AT(conf_timeouts, between_bytes), .fallback = "60s",
+	 .min = 10, .max = 7 * DAY, .words = "off", .doc = "between two pieces of an answer"},
+	{CONF_TIMEOUTS, "upstream_idle", CONF_T_DURATION, AT(conf_timeouts, upstream_idle), .fallback = "4s",
+	 .min = 10, .max = DAY, .doc = "how long an unused upstream connection is kept; less than the endpoint keeps it"},
+	{CONF_TIMEOUTS, "tunnel", CONF_T_DURATION, AT(conf_timeouts, tunnel), .fallback = "1h", .min = 100,
+	 .max = 30 * DAY, .words = "off", .doc = "a WebSocket or other tunnel without traffic"},
+	{CONF_TIMEOUTS, "linger", CONF_T_DURATION, AT(conf_timeouts, linger), .fallback = "2s", .min = 10,
+	 .max = MINUTE, .words = "off", .doc = "reading on after an early answer, so that the client sees it"},
+	{CONF_TIMEOUTS, "drain", CONF_T_DURATION, AT(conf_timeouts, drain), .fallback = "9s", .min = 10, .max = DAY,
+	 .words = "off", .doc = "to end requests in flight at a stop"},
+
+	{CONF_LOG, "level", CONF_T_WORD, AT(conf_log, level), .fallback = "info", .words = "debug|info|warn|error",
+	 .doc = "the least that is worth a line in the error log"},
+	{CONF_LOG, "error", CONF_T_SINK, AT(conf_log, error), .fallback = "stderr", .words = "|stderr",
+	 .doc = "where the error log goes"},
+	{CONF_LOG, "access", CONF_T_SINK, AT(conf_log, access), .fallback = "stdout", .words = "off|stdout|stderr",
+	 .doc = "where the access log goes"},
+	{CONF_LOG, "format", CONF_T_WORD, AT(conf_log, format), .fallback = "text", .words = "text|json",
+	 .doc = "of the access log"},
+	{CONF_LOG, "buffer", CONF_T_SIZE, AT(conf_log, buffer), .fallback = "256KiB", .min = 4 * KIB, .max = 64 * MIB,
+	 .doc = "log bytes that may wait to be written, per worker; beyond: lines are lost and counted"},
+
+	{CONF_LISTEN, "address", CONF_T_ADDRESS, AT(conf_listen, address), .required = true, .doc = "where to listen"},
+	{CONF_LISTEN, "trusted_proxies", CONF_T_NETWORKS, AT(conf_listen, trusted_proxies), .shared = true,
+	 .fallback = "none", .doc = "peers whose X-Forwarded-*, Forwarded and request id are believed"},
+	{CONF_LISTEN, "x_forwarded", CONF_T_WORD, AT(conf_listen, x_forwarded), .fallback = "append",
+	 .words = "append|replace|off", .shared = true, .doc = "X-Forwarded-For, -Proto and -Host"},
+	{CONF_LISTEN, "forwarded", CONF_T_BOOL, AT(conf_listen, forwarded), .fallback = "off", .shared = true,
+	 .doc = "Forwarded (RFC 7239)"},
+	{CONF_LISTEN, "via", CONF_T_TOKEN, AT(conf_listen, via), .fallback = "thimble", .shared = true,
+	 .doc = "our name in Via; off: no Via"},
+	{CONF_LISTEN, "request_id", CONF_T_TOKEN, AT(conf_listen, request_id), .fallback = "X-Request-Id",
+	 .shared = true, .doc = "the field that carries a request's id; off: none"},
+	{CONF_LISTEN, "underscores", CONF_T_WORD, AT(conf_listen, underscores), .fallback = "drop",
+	 .words = "drop|allow|refuse", .shared = true, .doc = "request fields with `_` in their name"},
+	{CONF_LISTEN, "upgrade", CONF_T_PROTOCOLS, AT(conf_listen, upgrade), .fallback = "websocket", .shared = true,
+	 .doc = "protocols that a client may switch to; off: none"},
+
+	{CONF_SERVICE, "endpoints", CONF_T_ENDPOINTS, AT(conf_service, endpoints), .required = true,
+	 .doc = "addresses that answer; none: 503"},
+	{CONF_SERVICE, "host", CONF_T_HOST, .fallback = "keep", .words = "keep|endpoint", .shared = true,
+	 .doc = "the Host that endpoints see: the client's, the endpoint's address, or a name"},
+	{CONF_SERVICE, "max_connections", CONF_T_COUNT, AT(conf_service, max_connections), .fallback = "0", .min = 1,
+	 .max = 1000000, .words = "off", .shared = true, .doc = "per endpoint and worker; 0: no limit"},
+
+	{CONF_ROUTE, "host", CONF_T_HOSTS, AT(conf_route, hosts), .fallback = "any",
+	 .doc = "`example.com`, `*.example.com`, or a list"},
+	{CONF_ROUTE, "path", CONF_T_PATH, CONF_PATH, .fallback = "/", .doc = "a prefix, or a map"},
+	{CONF_ROUTE, "service", CONF_T_SERVICE, .doc = "action: forward to this service"},
+	{CONF_ROUTE, "redirect", CONF_T_MAP, CONF_REDIRECT, AT(conf_route, redirect),
+	 .doc = "action: send the client elsewhere"},
+	{CONF_ROUTE, "answer", CONF_T_MAP, CONF_ANSWER, AT(conf_route, answer), .doc = "action: a fixed answer"},
+	{CONF_ROUTE, "strip_prefix", CONF_T_BOOL, AT(conf_route, strip_prefix), .fallback = "off",
+	 .doc = "forward without the prefix"},
+	{CONF_ROUTE, "replace_prefix", CONF_T_NEW_PREFIX, AT(conf_route, replace_prefix),
+	 .doc = "forward with this in place of the prefix"},
+	{CONF_ROUTE, "request_headers", CONF_T_MAP, CONF_HEADERS, AT(conf_route, request_headers), .shared = true,
+	 .doc = "changes to what endpoints see"},
+	{CONF_ROUTE, "response_headers", CONF_T_MAP, CONF_HEADERS, AT(conf_route, response_headers), .shared = true,
+	 .doc = "changes to what clients see"},
+	{CONF_ROUTE, "body_limit", CONF_T_SIZE, AT(conf_route, body_limit), .inherits = "limits.body", .min = 1,
+	 .max = MIB * MIB * KIB, .words = "off", .word_value = CONF_NO_LIMIT, .shared = true,
+	 .doc = "the body of a request on this route"},
+	{CONF_ROUTE, "timeouts", CONF_T_MAP, CONF_ROUTE_TIMEOUTS, AT(conf_route, timeouts),
+	 .doc = "time-outs of this route"},
+
+	{CONF_PATH, "prefix", CONF_T_PREFIX, .doc = "whole segments: `/api` is for /api and /api/x, not for /apis"},
+	{CONF_PATH, "exact", CONF_T_EXACT, .doc = "this path and no other"},
+
+	{CONF_REDIRECT, "to", CONF_T_TARGET, .required = true,
+	 .doc = "a URL or a path; `{host}` and `{path}` stand for those of the request, path with query"},
+	{CONF_REDIRECT, "status", CONF_T_STATUS, AT(conf_redirect, status), .fallback = "302",
+	 .words = "301|302|303|307|308", .doc = "status code"},
+
+	{CONF_ANSWER, "status", CONF_T_STATUS, AT(conf_answer, status), .fallback = "200", .min = 200, .max = 599,
+	 .doc = "status code"},
+	{CONF_ANSWER, "body", CONF_T_TEXT, AT(conf_answer, body), .max = MIB, .doc = "the text of the answer"},
+	{CONF_ANSWER, "type", CONF_T_VALUE, AT(conf_answer, type), .fallback = "text/plain", .doc = "Content-Type"},
+
+	{CONF_HEADERS, "set", CONF_T_HEADER_MAP, AT(conf_headers, set), .doc = "this value and no other"},
+	{CONF_HEADERS, "add", CONF_T_HEADER_MAP, AT(conf_headers, add), .doc = "one more field"},
+	{CONF_HEADERS, "remove", CONF_T_HEADER_NAMES, AT(conf_headers, remove), .doc = "all fields of this name"},
+
+	{CONF_ROUTE_TIMEOUTS, "first_byte", CONF_T_DURATION, AT(conf_route_timeouts, first_byte),
+	 .inherits = "timeouts.first_byte", .min = 10, .max = 7 * DAY, .words = "off",
+	 .doc = "from a sent request to the first byte of its answer"},
+	{CONF_ROUTE_TIMEOUTS, "between_bytes", CONF_T_DURATION, AT(conf_route_timeouts, between_bytes),
+	 .inherits = "timeouts.between_bytes", .min = 10, .max = 7 * DAY, .words = "off",
+	 .doc = "between two pieces of an answer"},
+	{CONF_ROUTE_TIMEOUTS, "tunnel", CONF_T_DURATION, AT(conf_route_timeouts, tunnel),
+	 .inherits = "timeouts.tunnel", .min = 100, .max = 30 * DAY, .words = "off", .doc = "a tunnel without traffic"},
+};
+
+const struct conf_key *conf_keys(size_t *count)
+{
+	*count = sizeof keys / sizeof keys[0];
+	return keys;
+}
+
+const char *conf_noun_name(enum conf_noun noun)
+{
+	static const char *const names[CONF_NOUNS] = {
+		[CONF_TOP] = "the file", [CONF_LIMITS] = "`limits`", [CONF_TIMEOUTS] = "`timeouts`",
+		[CONF_LOG] = "`log`", [CONF_DEFAULTS] = "`defaults`", [CONF_LISTEN] = "a listener",
+		[CONF_SERVICE] = "a service", [CONF_ROUTE] = "a route", [CONF_PATH] = "a path",
+		[CONF_REDIRECT] = "a redirect", [CONF_ANSWER] = "an answer", [CONF_HEADERS] = "header changes",
+		[CONF_ROUTE_TIMEOUTS] = "the `timeouts` of a route",
+	};
+
+	return names[noun];
+}
+
+bool conf_key_in(const struct conf_key *key, enum conf_noun noun)
+{
+	return noun == CONF_DEFAULTS ? key->shared : key->noun == noun;
+}

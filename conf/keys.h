@@ -1,0 +1,76 @@
+/* Inside the room, and for its tests: the table of keys.  Everything that knows
+ * a key knows it from here: the parser, the defaults, and the check of the
+ * reference page. */
+#ifndef THIMBLE_CONF_KEYS_H
+#define THIMBLE_CONF_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The maps of the language. */
+enum conf_noun {
+	CONF_TOP, CONF_LIMITS, CONF_TIMEOUTS, CONF_LOG, CONF_DEFAULTS,
+	CONF_LISTEN, CONF_SERVICE, CONF_ROUTE,
+	CONF_PATH, CONF_REDIRECT, CONF_ANSWER, CONF_HEADERS, CONF_ROUTE_TIMEOUTS,
+	CONF_NOUNS,
+};
+
+/* How a value is read, and where to: in brackets the field that `at` is the offset of. */
+enum conf_type {
+	CONF_T_MAP,		/* keys of `sub` [their struct] */
+	CONF_T_DURATION,	/* [uint64_t, ms] */
+	CONF_T_SIZE,		/* [uint64_t, bytes] */
+	CONF_T_COUNT,		/* [uint32_t] */
+	CONF_T_BOOL,		/* [bool] */
+	CONF_T_WORD,		/* one of `words` [an enum of int's size: its place in words] */
+	CONF_T_STATUS,		/* one of `words`, or min to max [uint32_t] */
+	CONF_T_TOKEN,		/* or `off` [struct str] */
+	CONF_T_TEXT,		/* max bytes [struct str] */
+	CONF_T_VALUE,		/* of a header [struct str] */
+	CONF_T_SINK,		/* a file or one of `words` [struct conf_sink] */
+	CONF_T_ADDRESS,		/* [struct conf_address] */
+	CONF_T_ENDPOINTS,	/* [struct conf_address_list] */
+	CONF_T_HOST,		/* keep, endpoint or a name [struct conf_service] */
+	CONF_T_NETWORKS,	/* [struct conf_cidr_list] */
+	CONF_T_PROTOCOLS,	/* [struct conf_str_list] */
+	CONF_T_HEADER_MAP,	/* [struct conf_header_list] */
+	CONF_T_HEADER_NAMES,	/* [struct conf_header_list] */
+	CONF_T_HOSTS,		/* [struct conf_str_list] */
+	CONF_T_PATH,		/* a text or a map of CONF_PATH [struct conf_route] */
+	CONF_T_PREFIX,		/* [struct conf_route] */
+	CONF_T_EXACT,		/* [struct conf_route] */
+	CONF_T_NEW_PREFIX,	/* [struct str] */
+	CONF_T_TARGET,		/* [struct conf_redirect] */
+	CONF_T_SERVICE,		/* the name of one [struct conf_route] */
+	CONF_T_LISTENS,		/* [struct conf], as the next three */
+	CONF_T_SERVICES,
+	CONF_T_ROUTES,
+	CONF_T_DEFAULTS,
+	CONF_TYPES,
+};
+
+struct conf_key {
+	enum conf_noun noun;	/* the map that it is in */
+	const char *name;
+	enum conf_type type;
+	enum conf_noun sub;	/* of CONF_T_MAP, CONF_T_PATH */
+	size_t at;		/* offset in the noun's struct */
+	const char *fallback;	/* the default as one would write it; NULL: none */
+	const char *inherits;	/* instead: the key that gives it, "limits.body" */
+	uint64_t min, max;
+	const char *words;	/* "append|replace|off"; for numbers one word more... */
+	uint64_t word_value;	/* ...and what it means */
+	bool required;
+	bool shared;		/* may stand in `defaults` */
+	const char *doc;	/* one line */
+};
+
+/* All of them, by noun. */
+const struct conf_key *conf_keys(size_t *count);
+/* How messages call a noun: "a route". */
+const char *conf_noun_name(enum conf_noun noun);
+/* May `key` stand in `noun`?  (In `defaults` stand the shared ones of others.) */
+bool conf_key_in(const struct conf_key *key, enum conf_noun noun);
+
+#endif
