@@ -27,7 +27,6 @@ struct endpoint_address {
 #define VERDICT_FAILURES 0x0000ffffu	/* consecutive failures to connect */
 #define VERDICT_DOWN 0x80000000u	/* not to be chosen while another is up */
 
-struct hash_key;
 struct endpoint_table;
 
 struct endpoint {
@@ -45,7 +44,7 @@ struct endpoint {
 
 /* A table for the process: made once, outlives every endpoint and service.
  * NULL when there is no memory.  It may be used from any thread. */
-struct endpoint_table *endpoint_table_new(const struct hash_key *key) MUST_USE;
+struct endpoint_table *endpoint_table_new(void) MUST_USE;
 /* CHECKs that no endpoint and no service is alive; NULL is accepted. */
 void endpoint_table_free(struct endpoint_table *t);
 /* Endpoints alive, and a bound that every index is below. */
@@ -90,11 +89,11 @@ bool endpoint_tried_has(const struct endpoint_tried *t, const struct endpoint *e
 struct service;
 
 /* The endpoint for the next exchange, borrowed from the service: round robin over
- * those that are up and not in `tried` (may be NULL).  When none of them is left:
- * over what is not tried though down (panic: a guess beats refusing), then over
- * all.  `cursor` belongs to one worker and service, and starts anywhere.  NULL
- * only when the service has no endpoints.  The same arguments and verdicts always
- * give the same answer. */
+ * those that are up, or over all when none is up (panic: a guess beats refusing);
+ * what is in `tried` (may be NULL) is passed over while there is another.
+ * `cursor` belongs to one worker and service, and starts anywhere.  NULL only when
+ * the service has no endpoints.  The same arguments and verdicts always give the
+ * same answer. */
 struct endpoint *endpoint_pick(const struct service *s, uint32_t *cursor, const struct endpoint_tried *tried);
 
 #endif

@@ -12,8 +12,6 @@
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 
-struct hash_key;
-
 enum route_action {
 	ROUTE_INVALID,	/* names a service that does not exist: answer 500 */
 	ROUTE_SERVICE,	/* forward to spec.service */
@@ -60,7 +58,7 @@ struct route {
  * (may be NULL) says why.  Takes a reference of spec->service; else nothing of
  * `spec` is kept.  `hash` is route_spec_hash of it. */
 struct route *route_new(const struct route_spec *spec, uint64_t hash, struct snapshot_error *err) MUST_USE;
-uint64_t route_spec_hash(const struct hash_key *key, const struct route_spec *spec);
+uint64_t route_spec_hash(const struct route_spec *spec);
 /* Whether `r` is what route_new would make of `spec`. */
 bool route_is(const struct route *r, const struct route_spec *spec);
 

@@ -62,13 +62,11 @@ enum route_found {
 	ROUTE_UNDECIDED,	/* an expression passed its limits, or no memory for it: 500, never another rule */
 };
 
-struct hash_key;
 struct router;
 
 /* The router of `n` rules; NULL when refused, and `err` (may be NULL) says why,
  * err->index being the place of the rule.  Nothing of `m` is kept but `target`. */
-struct router *router_new(const struct hash_key *key, const struct route_match *m, size_t n,
-			  struct snapshot_error *err) MUST_USE;
+struct router *router_new(const struct route_match *m, size_t n, struct snapshot_error *err) MUST_USE;
 void router_free(struct router *r);
 
 /* The target of the rule for `q`, in *target when ROUTE_FOUND. */

@@ -28,7 +28,7 @@ struct service_spec {		/* everything in it is borrowed */
 	uint8_t host;		/* enum service_host */
 	struct str host_literal;
 	uint32_t max_connections;	/* per endpoint and worker; 0: no limit */
-	const struct service_endpoint_spec *endpoints;	/* no address twice */
+	const struct service_endpoint_spec *endpoints;
 	uint32_t n_endpoints;
 };
 

@@ -22,10 +22,7 @@ struct snapshot_route {
 	size_t n_matches;		/* at least 1 */
 };
 
-struct hash_key;
-
 struct snapshot_spec {		/* everything in it is borrowed */
-	const struct hash_key *key;		/* random, the same for the life of the process */
 	struct endpoint_table *endpoints;
 	const struct service_spec *services;	/* no name twice */
 	size_t n_services;

@@ -1,0 +1,13 @@
+/* Within dispatch: the numbers of services come from the endpoint table too, since
+ * it is the one object that lives as long as the process. */
+#ifndef THIMBLE_DISPATCH_ENDPOINT_TABLE_H
+#define THIMBLE_DISPATCH_ENDPOINT_TABLE_H
+
+#include <stdint.h>
+#include "dispatch/endpoint.h"
+#include "lib/base/err.h"
+
+MUST_USE enum err endpoint_table_take_service(struct endpoint_table *t, uint32_t *index);
+void endpoint_table_give_service(struct endpoint_table *t, uint32_t index);
+
+#endif

@@ -1,0 +1,304 @@
+/* Door: route objects, and what they do to a request's target.  A route is one
+ * heap block with every string in it, and owns one reference to its service; it is
+ * owned by those who hold references: snapshots and exchanges.
+ * Everything in it was checked when it was made, so that nothing a specification
+ * says can break a head on the wire; what a client sends is checked where it is
+ * put into a Location. */
+#include "dispatch/route.h"
+
+#include <string.h>
+#include "dispatch/text.h"
+#include "lib/base/check.h"
+#include "lib/base/hash.h"
+#include "lib/base/mem.h"
+
+#define HOST_MARK STR("{host}")
+#define PATH_MARK STR("{path}")
+
+/* What frames a message or belongs to one hop is not for a route to change; Host
+ * has a policy of its own. */
+static bool name_reserved(struct str name)
+{
+	static const char *const reserved[] = {"host", "connection", "content-length", "transfer-encoding",
+		"upgrade", "te", "trailer", "keep-alive", "proxy-connection", "http2-settings"};
+	size_t i;
+
+	for (i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
+		if (str_ieq(name, str_of(reserved[i])))
+			return true;
+	return false;
+}
+
+static enum err mods_check(const struct header_mod *m, size_t n, struct snapshot_error *err)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (m[i].op > HEADER_REMOVE)
+			return snapshot_error_set(err, ERR_SYNTAX, "unknown change %u of a header", m[i].op);
+		if (!text_token(m[i].name) || m[i].name.n > UINT16_MAX)
+			return snapshot_error_set(err, ERR_SYNTAX, "a header to change has no proper name");
+		if (name_reserved(m[i].name))
+			return snapshot_error_set(err, ERR_SYNTAX, "header '%.*s' cannot be changed by a route",
+						  (int)m[i].name.n, m[i].name.p);
+		if (!text_value(m[i].value))
+			return snapshot_error_set(err, ERR_SYNTAX, "the value for header '%.*s' has control bytes",
+						  (int)m[i].name.n, m[i].name.p);
+	}
+	return OK;
+}
+
+/* A Location starts with one slash, {path}, or http(s):// and a host: never in a
+ * way that what comes for {path} could become the host. */
+static bool location_start_ok(struct str t)
+{
+	size_t skip = str_starts(t, STR("https://")) ? 8 : str_starts(t, STR("http://")) ? 7 : 0;
+	struct str rest = {t.p + skip, t.n - skip};
+
+	if (skip)
+		return rest.n && rest.p[0] != '/' && rest.p[0] != '\\' && !str_starts(rest, PATH_MARK);
+	if (str_starts(t, PATH_MARK))
+		return true;
+	return t.n && t.p[0] == '/' && (t.n == 1 || (t.p[1] != '/' && t.p[1] != '\\'));
+}
+
+/* The length of the placeholder at the start of `t`; 0: none. */
+static size_t mark_length(struct str t)
+{
+	return str_starts(t, HOST_MARK) || str_starts(t, PATH_MARK) ? HOST_MARK.n : 0;
+}
+
+static enum err location_check(struct str t, struct snapshot_error *err)
+{
+	size_t i;
+
+	if (!text_target(t) || !location_start_ok(t))
+		return snapshot_error_set(err, ERR_SYNTAX,
+					  "a redirect goes to a path, to {path}, or to http:// or https:// with a host");
+	for (i = 0; i < t.n; i++) {
+		size_t n = mark_length((struct str){t.p + i, t.n - i});
+
+		if (n)
+			i += n - 1;
+		else if (t.p[i] == '{' || t.p[i] == '}')
+			return snapshot_error_set(err, ERR_SYNTAX,
+						  "a redirect knows the placeholders {host} and {path}, no other");
+	}
+	return OK;
+}
+
+static bool prefix_ok(struct str s)
+{
+	return text_target(s) && !memchr(s.p ? s.p : "", '?', s.n) && !memchr(s.p ? s.p : "", '#', s.n) &&
+	       (s.n == 0 || s.p[0] == '/');
+}
+
+static enum err action_check(const struct route_spec *s, struct snapshot_error *err)
+{
+	switch (s->action) {
+	case ROUTE_INVALID:
+		return OK;
+	case ROUTE_SERVICE:
+		return s->service ? OK : snapshot_error_set(err, ERR_SYNTAX, "the route names no service");
+	case ROUTE_REDIRECT:
+		if (s->status != 301 && s->status != 302 && s->status != 303 && s->status != 307 && s->status != 308)
+			return snapshot_error_set(err, ERR_SYNTAX, "%u is not the status of a redirect", s->status);
+		return location_check(s->text, err);
+	case ROUTE_ANSWER:
+		if (s->status < 200 || s->status > 599)
+			return snapshot_error_set(err, ERR_SYNTAX, "%u is not the status of an answer", s->status);
+		if ((s->status == 204 || s->status == 304) && s->text.n)
+			return snapshot_error_set(err, ERR_SYNTAX, "an answer with status %u has no body", s->status);
+		return text_value(s->content_type) ? OK
+			: snapshot_error_set(err, ERR_SYNTAX, "the content type has control bytes");
+	}
+	return snapshot_error_set(err, ERR_SYNTAX, "unknown action %u", s->action);
+}
+
+static enum err spec_check(const struct route_spec *s, struct snapshot_error *err)
+{
+	enum err e = action_check(s, err);
+
+	if (e == OK && !text_value(s->label))
+		e = snapshot_error_set(err, ERR_SYNTAX, "the label has control bytes");
+	if (e == OK && s->rewrite > REWRITE_REPLACE)
+		e = snapshot_error_set(err, ERR_SYNTAX, "unknown rewrite %u", s->rewrite);
+	if (e == OK && (!prefix_ok(s->rewrite_from) || !prefix_ok(s->rewrite_to)))
+		e = snapshot_error_set(err, ERR_SYNTAX, "a prefix to rewrite is a path that begins with '/'");
+	if (e == OK)
+		e = mods_check(s->request, s->n_request, err);
+	if (e == OK)
+		e = mods_check(s->response, s->n_response, err);
+	return e;
+}
+
+/* What a route keeps of a specification: two that differ in nothing that counts
+ * become the same. */
+static struct route_spec spec_canonical(const struct route_spec *spec)
+{
+	struct route_spec s = *spec;
+
+	if (s.action != ROUTE_SERVICE)
+		s.service = NULL;
+	if (s.action != ROUTE_ANSWER)
+		s.content_type = STR("");
+	if (s.action != ROUTE_ANSWER && s.action != ROUTE_REDIRECT) {
+		s.status = 0;
+		s.text = STR("");
+	}
+	s.rewrite_from = s.rewrite == REWRITE_NONE ? STR("") : text_no_slash(s.rewrite_from);
+	s.rewrite_to = s.rewrite == REWRITE_REPLACE ? text_no_slash(s.rewrite_to) : STR("");
+	return s;
+}
+
+#define N_STRINGS 5
+
+static void spec_strings(struct route_spec *s, struct str *out[N_STRINGS])
+{
+	out[0] = &s->label;
+	out[1] = &s->text;
+	out[2] = &s->content_type;
+	out[3] = &s->rewrite_from;
+	out[4] = &s->rewrite_to;
+}
+
+static struct str put(char **at, struct str s)
+{
+	struct str copy = {*at, s.n};
+
+	if (s.n)
+		memcpy(*at, s.p, s.n);
+	*at += s.n;
+	return copy;
+}
+
+static size_t mods_text(const struct header_mod *m, size_t n)
+{
+	size_t i, sum = 0;
+
+	for (i = 0; i < n; i++)
+		sum += m[i].name.n + m[i].value.n;
+	return sum;
+}
+
+static void mods_put(struct header_mod *to, const struct header_mod *m, size_t n, char **text)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		to[i] = (struct header_mod){m[i].op, put(text, m[i].name), put(text, m[i].value)};
+}
+
+struct route *route_new(const struct route_spec *spec, uint64_t hash, struct snapshot_error *err)
+{
+	struct route_spec s = spec_canonical(spec);
+	size_t n_mods = (size_t)s.n_request + s.n_response, size, i;
+	struct str *strings[N_STRINGS];
+	struct header_mod *mods;
+	struct route *r;
+	char *text;
+
+	if (spec_check(spec, err) != OK)
+		return NULL;
+	spec_strings(&s, strings);
+	size = sizeof(*r) + n_mods * sizeof(*mods) + mods_text(s.request, s.n_request) +
+	       mods_text(s.response, s.n_response);
+	for (i = 0; i < N_STRINGS; i++)
+		size += strings[i]->n;
+	r = mem_alloc(size);
+	if (!r) {
+		snapshot_error_set(err, ERR_MEM, "no memory for a route");
+		return NULL;
+	}
+	mods = (struct header_mod *)(r + 1);
+	text = (char *)(mods + n_mods);
+	mods_put(mods, s.request, s.n_request, &text);
+	mods_put(mods + s.n_request, s.response, s.n_response, &text);
+	s.request = mods;
+	s.response = mods + s.n_request;
+	for (i = 0; i < N_STRINGS; i++)
+		*strings[i] = put(&text, *strings[i]);
+	CHECK(text == (char *)r + size);
+	if (s.service)
+		service_ref(s.service);
+	r->spec = s;
+	r->hash = hash;
+	atomic_init(&r->refs, 1);
+	return r;
+}
+
+static uint64_t hash_more(uint64_t h, struct str s)
+{
+	uint64_t two[2] = {h, hash_str(s)};
+
+	return hash_str((struct str){(const char *)two, sizeof(two)});
+}
+
+static uint64_t mods_hash(uint64_t h, const struct header_mod *m, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		h = hash_more(hash_more(h ^ m[i].op, m[i].name), m[i].value);
+	return h;
+}
+
+uint64_t route_spec_hash(const struct route_spec *spec)
+{
+	struct route_spec s = spec_canonical(spec);
+	uint64_t scalars[] = {s.action, s.rewrite, s.status, s.n_request, s.n_response, (uintptr_t)s.service,
+			      s.body_limit, s.first_byte_ms, s.between_bytes_ms, s.tunnel_ms};
+	uint64_t h = hash_str((struct str){(const char *)scalars, sizeof(scalars)});
+	struct str *strings[N_STRINGS];
+	size_t i;
+
+	spec_strings(&s, strings);
+	for (i = 0; i < N_STRINGS; i++)
+		h = hash_more(h, *strings[i]);
+	return mods_hash(mods_hash(h, s.request, s.n_request), s.response, s.n_response);
+}
+
+static bool mods_equal(const struct header_mod *a, const struct header_mod *b, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (a[i].op != b[i].op || !str_eq(a[i].name, b[i].name) || !str_eq(a[i].value, b[i].value))
+			return false;
+	return true;
+}
+
+bool route_is(const struct route *r, const struct route_spec *spec)
+{
+	struct route_spec a = r->spec, b = spec_canonical(spec);
+	struct str *as[N_STRINGS], *bs[N_STRINGS];
+	size_t i;
+
+	if (a.action != b.action || a.rewrite != b.rewrite || a.status != b.status || a.service != b.service ||
+	    a.n_request != b.n_request || a.n_response != b.n_response || a.body_limit != b.body_limit ||
+	    a.first_byte_ms != b.first_byte_ms || a.between_bytes_ms != b.between_bytes_ms ||
+	    a.tunnel_ms != b.tunnel_ms)
+		return false;
+	spec_strings(&a, as);
+	spec_strings(&b, bs);
+	for (i = 0; i < N_STRINGS; i++)
+		if (!str_eq(*as[i], *bs[i]))
+			return false;
+	return mods_equal(a.request, b.request, a.n_request) && mods_equal(a.response, b.response, a.n_response);
+}
+
+const struct route *route_ref(const struct route *r)
+{
+	atomic_fetch_add_explicit(&((struct route *)(uintptr_t)r)->refs, 1, memory_order_relaxed);
+	return r;
+}
+
+void route_unref(const struct route *r)
+{
+	struct route *own = (struct route *)(uintptr_t)r;
+
+	if (!own || atomic_fetch_sub_explicit(&own->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	service_unref(own->spec.service);
+	mem_free(own);
+}
