@@ -12,12 +12,13 @@ enum chunked_kind {
 	CHUNKED_DATA,		/* *piece: a run of body bytes, not empty */
 	CHUNKED_TRAILERS,	/* the last chunk was read; the trailer section, up to its empty line, is next in the input */
 	CHUNKED_BAD,		/* no chunk */
-	CHUNKED_OVERHEAD,	/* size line longer than the limit */
+	CHUNKED_OVERHEAD,	/* a size line, or what all of them have beyond their bodies, is longer than the limit */
 };
 
 struct chunked {
 	uint64_t left;		/* bytes of this chunk still to come */
 	uint32_t line;		/* bytes of this size line so far */
+	uint32_t excess;	/* bytes of size lines that the bodies have not paid for */
 	uint8_t state;		/* private to chunked.c; 0 at the start */
 	uint8_t digits;
 };

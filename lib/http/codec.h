@@ -57,8 +57,9 @@ enum codec_fault {
 	FAULT_HOST,		/* none, two, or not a host */
 	FAULT_TARGET,		/* a target that no method may have */
 	FAULT_LENGTH,		/* Content-Length: not one number */
-	FAULT_TRANSFER_CODING,	/* a coding that we do not know, or chunked not once and last */
-	FAULT_BOTH_LENGTHS,	/* Content-Length beside Transfer-Encoding in a request */
+	FAULT_TRANSFER_CODING,	/* chunked not once and last, or in HTTP/1.0 */
+	FAULT_CODING_UNKNOWN,	/* a coding that we do not know */
+	FAULT_BOTH_LENGTHS,	/* Content-Length beside Transfer-Encoding */
 	FAULT_FOLD,		/* obs-fold */
 	FAULT_CHUNK, FAULT_CHUNK_OVERHEAD, FAULT_TRAILER,
 	FAULT_CONNECT,		/* CONNECT: we are no forward proxy */

@@ -64,7 +64,7 @@ struct field {
 	uint32_t value_len;
 	uint16_t name_len;
 	uint8_t id;		/* enum field_id */
-	uint8_t unused;
+	uint8_t line;		/* as parsed: name, ": ", value, CRLF lie together; only a hint to the writer */
 };
 
 struct head {
@@ -87,6 +87,7 @@ struct head {
 	bool expect_continue;	/* Expect: 100-continue (the field stays among the fields) */
 	bool te_trailers;	/* the sender takes trailers */
 	bool close;		/* the sender will not reuse this connection */
+	bool until_close;	/* BODY_STREAMED that only the end of the connection ends: a cut looks like an end */
 };
 
 static inline struct str field_name(const struct field *f)

@@ -35,6 +35,9 @@ static inline unsigned vec_room(const struct vec *v)
 
 /* Adds bytes that stay where they are.  ERR_LIMIT when all pieces are taken. */
 MUST_USE enum err vec_borrow(struct vec *v, struct str s);
+/* Adds what the caller has written from v->next up to `to`; same piece as what was
+ * written there before it, when that was the last one.  ERR_LIMIT as vec_borrow. */
+MUST_USE enum err vec_commit(struct vec *v, char *to);
 /* Adds a copy.  ERR_LIMIT when the scratch area or the pieces are used up. */
 MUST_USE enum err vec_copy(struct vec *v, struct str s);
 

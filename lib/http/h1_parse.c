@@ -1,0 +1,226 @@
+/* Reads one head with llhttp: the only file that knows it.
+ *
+ * Called by h1.c, for a whole head or to find out early that one cannot become whole.
+ * Owns what the codecs of a worker share: a head, its field array, two parsers made
+ * ready.  Nothing lives from one call to the next but the head that was read.
+ *
+ * Each call copies a prepared llhttp state, runs it over the bytes once, and stops
+ * where the fields end, so that no body, upgrade or keep-alive rule of llhttp is ever
+ * in force.  Methods are read in rawhead.c: the prepared request parser has read "GET "
+ * and goes on with the target, so that a method that is new to llhttp passes too.  For
+ * trailers it has read a whole request line. */
+#include <llhttp.h>
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+#include "lib/http/h1_parse.h"
+#include "lib/http/rawhead.h"
+
+/* Fields that head_add may add behind those that were read. */
+#define FIELDS_SPARE 64
+
+struct h1_shared {
+	const struct codec_limits *limits;	/* borrowed */
+	struct field *field;		/* owned: limits->fields + FIELDS_SPARE */
+	char *target_room;		/* owned: limits->target + 1 bytes */
+	struct field *last;		/* the field that is being read, NULL before the first */
+	enum codec_fault fault;		/* why a callback stopped the parser */
+	struct head head;
+	llhttp_t request, response, trailers;	/* prepared; copied for each use */
+};
+
+static int stop(struct h1_shared *s, enum codec_fault f)
+{
+	s->fault = f;
+	return -1;
+}
+
+/* llhttp hands up a run in one piece or in several that follow each other. */
+static int on_name(llhttp_t *p, const char *at, size_t n)
+{
+	struct h1_shared *s = p->data;
+	struct field *f = s->last;
+
+	if (f && f->name + f->name_len == at) {
+		if (n > (size_t)(UINT16_MAX - f->name_len))
+			return stop(s, FAULT_HEAD_SIZE);
+		f->name_len = (uint16_t)(f->name_len + n);
+		return 0;
+	}
+	if (s->head.n_fields == s->limits->fields)
+		return stop(s, FAULT_FIELD_COUNT);
+	if (n > UINT16_MAX)
+		return stop(s, FAULT_HEAD_SIZE);
+	f = s->last = &s->field[s->head.n_fields++];
+	*f = (struct field){.name = at, .name_len = (uint16_t)n};
+	return 0;
+}
+
+static int on_value(llhttp_t *p, const char *at, size_t n)
+{
+	struct h1_shared *s = p->data;
+	struct field *f = s->last;
+
+	if (!f->value)
+		f->value = at;
+	else if (f->value + f->value_len != at)
+		return stop(s, FAULT_FOLD);
+	f->value_len += (uint32_t)n;
+	return 0;
+}
+
+/* 2: no body, and llhttp_execute returns here. */
+static int on_fields_end(llhttp_t *p)
+{
+	(void)p;
+	return 2;
+}
+
+static const llhttp_settings_t settings = {
+	.on_header_field = on_name,
+	.on_header_value = on_value,
+	.on_headers_complete = on_fields_end,
+};
+
+static void prepare(struct h1_shared *s, llhttp_t *p, llhttp_type_t type, struct str line)
+{
+	llhttp_init(p, type, &settings);
+	p->data = s;
+	CHECK(line.n == 0 || llhttp_execute(p, line.p, line.n) == HPE_OK);
+}
+
+/* NULL: no memory. */
+struct h1_shared *h1_shared_new(const struct codec_limits *limits)
+{
+	struct h1_shared *s = mem_zalloc(sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->limits = limits;
+	s->head.max_fields = (uint16_t)(limits->fields > UINT16_MAX - FIELDS_SPARE ?
+		UINT16_MAX : limits->fields + FIELDS_SPARE);
+	s->field = mem_alloc(s->head.max_fields * sizeof(*s->field));
+	s->target_room = mem_alloc((size_t)limits->target + 1);
+	if (!s->field || !s->target_room) {
+		h1_shared_free(s);
+		return NULL;
+	}
+	prepare(s, &s->request, HTTP_REQUEST, STR("GET "));
+	prepare(s, &s->response, HTTP_RESPONSE, STR(""));
+	prepare(s, &s->trailers, HTTP_REQUEST, STR("GET / HTTP/1.1\r\n"));
+	return s;
+}
+
+/* Accepts NULL. */
+void h1_shared_free(struct h1_shared *s)
+{
+	if (!s)
+		return;
+	mem_free(s->field);
+	mem_free(s->target_room);
+	mem_free(s);
+}
+
+const struct codec_limits *h1_limits(const struct h1_shared *s)
+{
+	return s->limits;
+}
+
+struct head *h1_head(struct h1_shared *s)
+{
+	return &s->head;
+}
+
+char *h1_target_room(struct h1_shared *s)
+{
+	return s->target_room;
+}
+
+static enum codec_fault fault_of(const struct h1_shared *s, llhttp_errno_t e)
+{
+	switch (e) {
+	case HPE_USER:
+		return s->fault ? s->fault : FAULT_SYNTAX;
+	case HPE_INVALID_CONTENT_LENGTH:
+		return FAULT_LENGTH;
+	case HPE_UNEXPECTED_CONTENT_LENGTH:
+		for (unsigned i = 0; i < s->head.n_fields; i++)
+			if (field_id_of(field_name(&s->field[i])) == FIELD_TRANSFER_ENCODING)
+				return FAULT_BOTH_LENGTHS;
+		return FAULT_LENGTH;
+	case HPE_INVALID_TRANSFER_ENCODING:
+		return FAULT_TRANSFER_CODING;
+	case HPE_INVALID_URL:
+		return FAULT_TARGET;
+	default:
+		return FAULT_SYNTAX;
+	}
+}
+
+/* What llhttp leaves to be done for a field line, and what its versions differ in. */
+static enum codec_fault fields_finish(struct head *h)
+{
+	for (unsigned i = 0; i < h->n_fields; i++) {
+		struct field *f = &h->field[i];
+		const char *colon = f->name + f->name_len;
+
+		if (*colon != ':')
+			return FAULT_SYNTAX;
+		if (!f->value)
+			f->value = colon + 1;
+		while (f->value_len && (f->value[f->value_len - 1] == ' ' || f->value[f->value_len - 1] == '\t'))
+			f->value_len--;
+		f->line = colon[1] == ' ' && f->value == colon + 2 && f->value[f->value_len] == '\r';
+	}
+	return FAULT_NONE;
+}
+
+static void head_reset(struct h1_shared *s)
+{
+	struct head *h = &s->head;
+
+	h->method = h->target = h->path = h->authority = h->upgrade = h->reason = STR("");
+	h->field = s->field;
+	h->n_fields = 0;
+	h->status = 0;
+	h->method_id = METHOD_OTHER;
+	h->minor = 1;
+	s->last = NULL;
+	s->fault = FAULT_NONE;
+}
+
+/* The start line; *skip is what llhttp shall not read again. */
+static enum codec_fault start_line(struct h1_shared *s, enum h1_section what, struct str bytes, size_t *skip)
+{
+	const char *cr = memchr(bytes.p, '\r', bytes.n);
+	struct str line = {bytes.p, cr ? (size_t)(cr - bytes.p) : bytes.n};
+	enum codec_fault f;
+
+	*skip = 0;
+	if (what == H1_RESPONSE)
+		return rawhead_status_line(line, cr != NULL, &s->head);
+	f = rawhead_request_line(line, cr != NULL, s->limits->target, &s->head);
+	*skip = s->head.method.n ? s->head.method.n + 1 : bytes.n;
+	return f;
+}
+
+/* Reads `bytes` into the shared head; see the promise in the header. */
+enum codec_fault h1_parse(struct h1_shared *s, enum h1_section what, struct str bytes, bool whole)
+{
+	enum codec_fault f = FAULT_NONE;
+	size_t skip = 0;
+
+	head_reset(s);
+	if (what != H1_TRAILERS)
+		f = start_line(s, what, bytes, &skip);
+	if (f)
+		return f;
+	llhttp_t p = what == H1_REQUEST ? s->request : what == H1_RESPONSE ? s->response : s->trailers;
+	llhttp_errno_t e = llhttp_execute(&p, bytes.p + skip, bytes.n - skip);
+	if (!whole)
+		return e == HPE_OK ? FAULT_NONE : fault_of(s, e);
+	if (e != HPE_PAUSED_UPGRADE)
+		return fault_of(s, e);
+	if (llhttp_get_error_pos(&p) != bytes.p + bytes.n)
+		return FAULT_SYNTAX;
+	return fields_finish(&s->head);
+}
