@@ -31,7 +31,7 @@ static const struct conf_key keys[] = {
 	 .doc = "for all listen, route and service items that do not say otherwise"},
 	{CONF_TOP, "listen", CONF_T_LISTENS, .fallback = "127.0.0.1:8080", .doc = "where clients connect"},
 	{CONF_TOP, "services", CONF_T_SERVICES, .doc = "groups of endpoints, by name"},
-	{CONF_TOP, "routes", CONF_T_ROUTES, .required = true, .doc = "which request goes where"},
+	{CONF_TOP, "routes", CONF_T_ROUTES, .doc = "which request goes where"},
 
 	{CONF_LIMITS, "head", CONF_T_SIZE, AT(conf_limits, head), .fallback = "64KiB", .min = KIB, .max = 16 * MIB,
 	 .doc = "the head of a request; beyond: 431"},
@@ -83,7 +83,7 @@ static const struct conf_key keys[] = {
 
 	{CONF_LOG, "level", CONF_T_WORD, AT(conf_log, level), .fallback = "info", .words = "debug|info|warn|error",
 	 .doc = "the least that is worth a line in the error log"},
-	{CONF_LOG, "error", CONF_T_SINK, AT(conf_log, error), .fallback = "stderr", .words = "|stderr",
+	{CONF_LOG, "error", CONF_T_SINK, AT(conf_log, error), .fallback = "stderr", .words = "||stderr",
 	 .doc = "where the error log goes"},
 	{CONF_LOG, "access", CONF_T_SINK, AT(conf_log, access), .fallback = "stdout", .words = "off|stdout|stderr",
 	 .doc = "where the access log goes"},
@@ -115,8 +115,8 @@ static const struct conf_key keys[] = {
 	{CONF_SERVICE, "max_connections", CONF_T_COUNT, AT(conf_service, max_connections), .fallback = "0", .min = 1,
 	 .max = 1000000, .words = "off", .shared = true, .doc = "per endpoint and worker; 0: no limit"},
 
-	{CONF_ROUTE, "host", CONF_T_HOSTS, AT(conf_route, hosts), .fallback = "any",
-	 .doc = "`example.com`, `*.example.com`, or a list"},
+	{CONF_ROUTE, "host", CONF_T_HOSTS, AT(conf_route, hosts),
+	 .doc = "`example.com`, `*.example.com`, or a list; without it: any host"},
 	{CONF_ROUTE, "path", CONF_T_PATH, CONF_PATH, .fallback = "/", .doc = "a prefix, or a map"},
 	{CONF_ROUTE, "service", CONF_T_SERVICE, .doc = "action: forward to this service"},
 	{CONF_ROUTE, "redirect", CONF_T_MAP, CONF_REDIRECT, AT(conf_route, redirect),

@@ -1,0 +1,225 @@
+/*
+ * place: the readers of listeners and services.
+ *
+ * Purpose   where requests come in and where they can go.
+ * Owns      nothing; results are in the tree's arena.
+ * Called by walk.c through conf_reader_of().
+ * Invariant services are sorted by name in w->by_name before a route is read.
+ */
+#include "conf/address.h"
+#include "conf/walk.h"
+
+#include <stdlib.h>
+
+#define LISTENS_MAX 256
+#define ENDPOINTS_MAX 10000
+
+static bool address_read(struct conf_walk *w, const struct conf_node *n, enum conf_address_use use,
+			 struct conf_address *a)
+{
+	const char *wrong = conf_read_address(n->text, use, a);
+
+	if (wrong) {
+		conf_errors_add(w->errors, n->pos, "`%.60s`: %s", n->text.p, wrong);
+		return false;
+	}
+	a->pos = n->pos;
+	a->text = conf_walk_dup(w, a->text);
+	a->path = conf_walk_dup(w, a->path);
+	return true;
+}
+
+void conf_read_address_key(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	if (conf_walk_text(w, k, n))
+		address_read(w, n, CONF_USE_LISTEN, at);
+}
+
+static void listen_read(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n,
+			struct conf_listen *l)
+{
+	*l = w->listen;
+	l->pos = n->pos;
+	if (n->kind == CONF_NODE_MAP)
+		conf_walk_map(w, CONF_LISTEN, n, l);
+	else if (conf_walk_text(w, k, n))
+		address_read(w, n, CONF_USE_LISTEN, &l->address);
+}
+
+void conf_read_listens(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	struct conf *c = at;
+	const struct conf_node *item = n->kind == CONF_NODE_LIST ? n->first : n;
+	size_t count = n->kind == CONF_NODE_LIST ? n->count : 1;
+	bool sound[LISTENS_MAX] = {0};
+
+	if (!count)
+		conf_errors_add(w->errors, n->pos, "`%s` has no address: nobody could connect", k->name);
+	else if (count > LISTENS_MAX)
+		conf_errors_add(w->errors, n->pos, "more than %d listeners", LISTENS_MAX);
+	if (!count || count > LISTENS_MAX)
+		return;
+	c->listens = conf_walk_alloc(w, count * sizeof *c->listens);
+	if (!c->listens)
+		return;
+	for (; c->listen_count < count; item = item->next) {
+		size_t errors = w->errors->count + w->errors->more;
+
+		listen_read(w, k, item, &c->listens[c->listen_count]);
+		sound[c->listen_count++] = errors == w->errors->count + w->errors->more;
+	}
+	conf_check_listens(w, sound);
+}
+
+static int endpoints_compare(const void *a, const void *b)
+{
+	const struct conf_address *x = *(struct conf_address *const *)a, *y = *(struct conf_address *const *)b;
+	int rc;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	rc = memcmp(x->ip, y->ip, sizeof x->ip);
+	if (rc)
+		return rc;
+	if (x->port != y->port)
+		return x->port < y->port ? -1 : 1;
+	rc = strcmp(x->path.p, y->path.p);
+	return rc ? rc : (x > y) - (x < y);
+}
+
+static void endpoints_check(struct conf_walk *w, const struct conf_address_list *list)
+{
+	struct conf_address **sorted;
+
+	if (list->count < 2)
+		return;
+	sorted = arena_alloc(w->scratch, list->count * sizeof *sorted);
+	if (!sorted) {
+		w->errors->no_memory = true;
+		return;
+	}
+	for (size_t i = 0; i < list->count; i++)
+		sorted[i] = &list->items[i];
+	qsort(sorted, list->count, sizeof *sorted, endpoints_compare);
+	for (size_t i = 1; i < list->count; i++)
+		if (conf_address_same(sorted[i - 1], sorted[i]))
+			conf_errors_add(w->errors, sorted[i]->pos, "the endpoint `%.60s` is there twice", sorted[i]->text.p);
+}
+
+void conf_read_endpoints(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	struct conf_address_list list = {0};
+	size_t count;
+	const struct conf_node *c = conf_walk_items(w, k, n, &count);
+
+	if (count > ENDPOINTS_MAX) {
+		conf_errors_add(w->errors, n->pos, "more than %d endpoints", ENDPOINTS_MAX);
+		return;
+	}
+	list.items = conf_walk_alloc(w, count * sizeof *list.items);
+	if (!list.items)
+		return;
+	for (; count; count--, c = c->next)
+		if (conf_walk_text(w, k, c) && address_read(w, c, CONF_USE_ENDPOINT, &list.items[list.count]))
+			list.count++;
+	endpoints_check(w, &list);
+	*(struct conf_address_list *)at = list;
+}
+
+/* A host name or address, with or without a port. */
+static const char *authority_wrong(struct str s)
+{
+	const char *colon = memrchr(s.p, ':', s.n);
+	size_t port = 0;
+
+	if (colon && s.p[s.n - 1] != ']') {
+		for (port = 1; port < s.n - (size_t)(colon - s.p); port++)
+			if (colon[port] < '0' || colon[port] > '9')
+				return "has no number for its port";
+		if (port < 2 || port > 6)
+			return "has no number for its port";
+	}
+	s.n -= port;
+	if (s.n && s.p[0] == '*')
+		return "is not one host";
+	return conf_host_wrong(s);
+}
+
+void conf_read_host_mode(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	struct conf_service *s = at;
+	struct conf_near near = {.word = n->text};
+	const char *wrong;
+	int i;
+
+	if (!conf_walk_text(w, k, n))
+		return;
+	i = conf_word_find(k->words, n->text, &near);
+	if (i >= 0) {
+		s->host_kind = (enum conf_host_kind)i;
+		s->host = STR("");
+		return;
+	}
+	wrong = authority_wrong(n->text);
+	if (!wrong && near.best.n && near.distance == 1)
+		wrong = "is neither keep nor endpoint";
+	if (wrong) {
+		conf_errors_add(w->errors, n->pos, "`%.60s` %s%s", n->text.p, wrong, conf_walk_hint(w, &near));
+		return;
+	}
+	s->host_kind = CONF_HOST_NAME;
+	s->host = conf_walk_dup(w, n->text);
+}
+
+static void service_read(struct conf_walk *w, const struct conf_node *n, struct conf_service *s)
+{
+	static const struct conf_key endpoints = {.name = "endpoints", .type = CONF_T_ENDPOINTS};
+	uint32_t index = s->index;
+
+	*s = w->service;
+	s->index = index;
+	s->pos = n->key_pos;
+	s->name = conf_walk_dup(w, n->key);
+	if (!conf_is_service_name(n->key))
+		conf_errors_add(w->errors, n->key_pos,
+				"`%.60s`: a service's name has 1 to 63 letters, digits, `-`, `_` and `.`", n->key.p);
+	if (n->kind == CONF_NODE_MAP)
+		conf_walk_map(w, CONF_SERVICE, n, s);
+	else if (n->kind == CONF_NODE_TEXT && !n->text.n)
+		conf_errors_add(w->errors, n->pos, "the service `%.60s` needs endpoints; `[]` is none", n->key.p);
+	else
+		conf_read_endpoints(w, &endpoints, n, &s->endpoints);
+}
+
+static int services_compare(const void *a, const void *b)
+{
+	const struct conf_service *x = *(struct conf_service *const *)a, *y = *(struct conf_service *const *)b;
+
+	return strcmp(x->name.p, y->name.p);
+}
+
+void conf_read_services(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	struct conf *c = at;
+	size_t i = 0;
+
+	if (n->kind != CONF_NODE_MAP) {
+		if (n->kind != CONF_NODE_BAD)
+			conf_errors_add(w->errors, n->pos, "`%s` is a map of names and their endpoints, not %s", k->name,
+					conf_node_what(n));
+		return;
+	}
+	c->services = conf_walk_alloc(w, n->count * sizeof *c->services);
+	w->by_name = arena_alloc(w->scratch, (n->count + 1) * sizeof(struct conf_service *));
+	if (!c->services || !w->by_name) {
+		w->errors->no_memory = true;
+		return;
+	}
+	c->service_count = n->count;
+	for (const struct conf_node *s = n->first; s; s = s->next, i++) {
+		c->services[i].index = (uint32_t)i;
+		service_read(w, s, &c->services[i]);
+		w->by_name[i] = &c->services[i];
+	}
+	qsort(w->by_name, c->service_count, sizeof(struct conf_service *), services_compare);
+}

@@ -1,0 +1,57 @@
+/*
+ * readers: which reader reads which type.
+ *
+ * Purpose   the one list of them; a new type of value is a line here.
+ * Owns      the list.
+ * Called by walk.c.
+ */
+#include "conf/walk.h"
+
+static void read_map(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	conf_walk_map(w, k->sub, n, at);
+}
+
+static void read_defaults(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	(void)k;
+	(void)at;
+	conf_walk_map(w, CONF_DEFAULTS, n, NULL);
+}
+
+conf_reader *conf_reader_of(enum conf_type type)
+{
+	static conf_reader *const readers[CONF_TYPES] = {
+		[CONF_T_MAP] = read_map,
+		[CONF_T_DURATION] = conf_read_number,
+		[CONF_T_SIZE] = conf_read_number,
+		[CONF_T_COUNT] = conf_read_number,
+		[CONF_T_BOOL] = conf_read_flag,
+		[CONF_T_WORD] = conf_read_word,
+		[CONF_T_STATUS] = conf_read_status,
+		[CONF_T_TOKEN] = conf_read_token,
+		[CONF_T_TEXT] = conf_read_text,
+		[CONF_T_VALUE] = conf_read_value,
+		[CONF_T_SINK] = conf_read_sink,
+		[CONF_T_ADDRESS] = conf_read_address_key,
+		[CONF_T_ENDPOINTS] = conf_read_endpoints,
+		[CONF_T_HOST] = conf_read_host_mode,
+		[CONF_T_NETWORKS] = conf_read_networks,
+		[CONF_T_PROTOCOLS] = conf_read_protocols,
+		[CONF_T_HEADER_MAP] = conf_read_header_map,
+		[CONF_T_HEADER_NAMES] = conf_read_header_names,
+		[CONF_T_HOSTS] = conf_read_hosts,
+		[CONF_T_PATH] = conf_read_path,
+		[CONF_T_PREFIX] = conf_read_prefix,
+		[CONF_T_EXACT] = conf_read_exact,
+		[CONF_T_NEW_PREFIX] = conf_read_new_prefix,
+		[CONF_T_TARGET] = conf_read_target,
+		[CONF_T_SERVICE] = conf_read_service_name,
+		[CONF_T_LISTENS] = conf_read_listens,
+		[CONF_T_SERVICES] = conf_read_services,
+		[CONF_T_ROUTES] = conf_read_routes,
+		[CONF_T_DEFAULTS] = read_defaults,
+	};
+
+	return readers[type];
+}

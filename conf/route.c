@@ -1,0 +1,286 @@
+/*
+ * route: the readers of routes.
+ *
+ * Purpose   which requests a route is for, and what becomes of them.
+ * Owns      nothing; results are in the tree's arena.
+ * Called by walk.c through conf_reader_of().
+ * Never     matches a request: that is dispatch.
+ * Invariant a route of the tree has one action, and a path that a request can have.
+ */
+#include "conf/walk.h"
+
+#include <stdlib.h>
+
+static struct str host_dup(struct conf_walk *w, struct str s)
+{
+	struct str copy;
+	char *p;
+
+	if (s.n > 1 && s.p[s.n - 1] == '.')
+		s.n--;	/* `example.com.` is the same host */
+	copy = conf_walk_dup(w, s);
+	p = (char *)copy.p;
+	for (size_t i = 0; i < copy.n; i++)
+		if (p[i] >= 'A' && p[i] <= 'Z')
+			p[i] = (char)(p[i] + 32);
+	return copy;
+}
+
+void conf_read_hosts(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	struct conf_str_list list = {0};
+	size_t count;
+	const struct conf_node *c = conf_walk_items(w, k, n, &count);
+
+	if (!count && n->kind == CONF_NODE_LIST)
+		conf_errors_add(w->errors, n->pos, "`host` is an empty list; leave it out for any host");
+	list.items = conf_walk_alloc(w, count * sizeof *list.items);
+	if (!list.items)
+		return;
+	for (; count; count--, c = c->next) {
+		struct str host;
+		const char *wrong;
+
+		if (!conf_walk_text(w, k, c))
+			continue;
+		host = host_dup(w, c->text);
+		wrong = host.n ? conf_host_wrong(host) : NULL;
+		if (wrong)
+			conf_errors_add(w->errors, c->pos, "`%.80s` %s", c->text.p, wrong);
+		else
+			list.items[list.count++] = host;
+	}
+	*(struct conf_str_list *)at = list;
+}
+
+static bool path_ok(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n)
+{
+	const char *wrong;
+
+	if (!conf_walk_text(w, k, n))
+		return false;
+	wrong = conf_path_wrong(n->text);
+	if (wrong)
+		conf_errors_add(w->errors, n->pos, "the path `%.80s` %s", n->text.p, wrong);
+	return !wrong;
+}
+
+void conf_read_prefix(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	struct conf_route *r = at;
+	struct str s = n->text;
+
+	if (!path_ok(w, k, n))
+		return;
+	if (s.n > 1 && s.p[s.n - 1] == '/')
+		s.n--;	/* `/api/` as a prefix is `/api` */
+	r->path_kind = CONF_PATH_PREFIX;
+	r->path = conf_walk_dup(w, s);
+}
+
+void conf_read_exact(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	struct conf_route *r = at;
+
+	if (!path_ok(w, k, n))
+		return;
+	r->path_kind = CONF_PATH_EXACT;
+	r->path = conf_walk_dup(w, n->text);
+}
+
+void conf_read_new_prefix(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	if (path_ok(w, k, n))
+		*(struct str *)at = conf_walk_dup(w, n->text);
+}
+
+void conf_read_path(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	if (n->kind != CONF_NODE_MAP) {
+		conf_read_prefix(w, k, n, at);
+		return;
+	}
+	if (conf_walk_map(w, k->sub, n, at) && n->count != 1)
+		conf_errors_add(w->errors, n->count ? n->first->next->key_pos : n->pos,
+				"a path is either a `prefix` or `exact`");
+}
+
+/* What is wrong with where a redirect goes, or NULL. */
+static const char *target_wrong(struct str s)
+{
+	struct str host;
+
+	for (size_t i = 0; i < s.n; i++)
+		if ((unsigned char)s.p[i] <= 0x20 || (unsigned char)s.p[i] >= 0x7f || strchr("<>\"\\^`|", s.p[i]))
+			return "has a byte that a URL cannot have";
+	if (s.p[0] == '/')
+		return str_starts(s, STR("//")) || str_starts(s, STR("/{path}"))
+			? "begins with two slashes, which is another host to a browser" : NULL;
+	if (str_starts(s, STR("http://")))
+		host = (struct str){s.p + 7, s.n - 7};
+	else if (str_starts(s, STR("https://")))
+		host = (struct str){s.p + 8, s.n - 8};
+	else
+		return "must begin with http://, https:// or /";
+	if (!host.n || host.p[0] == '/' || str_starts(host, STR("{path}")))
+		return "has no host";
+	return NULL;
+}
+
+/* Takes one part off the front of `s`; false when it is no placeholder. */
+static bool part_take(struct str *s, struct conf_part *part)
+{
+	static const struct { struct str name; enum conf_part_kind kind; } places[] = {
+		{{"{host}", 6}, CONF_PART_HOST}, {{"{path}", 6}, CONF_PART_PATH},
+	};
+	size_t n = 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		if (!str_starts(*s, places[i].name))
+			continue;
+		*part = (struct conf_part){places[i].kind, STR("")};
+		s->p += 6;
+		s->n -= 6;
+		return true;
+	}
+	while (n < s->n && s->p[n] != '{' && s->p[n] != '}')
+		n++;
+	*part = (struct conf_part){CONF_PART_TEXT, {s->p, n}};
+	s->p += n;
+	s->n -= n;
+	return n > 0;
+}
+
+void conf_read_target(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	struct conf_redirect *r = at;
+	struct str left;
+	const char *wrong;
+
+	if (!conf_walk_text(w, k, n))
+		return;
+	wrong = target_wrong(n->text);
+	if (wrong) {
+		conf_errors_add(w->errors, n->pos, "`%.80s` %s", n->text.p, wrong);
+		return;
+	}
+	r->to = left = conf_walk_dup(w, n->text);
+	/* A placeholder has six bytes, and at most one text stands before each. */
+	r->parts = conf_walk_alloc(w, (n->text.n / 3 + 2) * sizeof *r->parts);
+	while (r->parts && left.n) {
+		struct conf_part *part = &r->parts[r->part_count];
+
+		if (!part_take(&left, part)) {
+			conf_errors_add(w->errors, n->pos, "`%.20s` is no placeholder; there are {host} and {path}",
+					left.p);
+			return;
+		}
+		part->text = conf_walk_dup(w, part->text);
+		r->part_count++;
+	}
+}
+
+void conf_read_service_name(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	struct conf_route *r = at;
+	struct conf_near near = {.word = n->text};
+	size_t low = 0, high = w->conf->service_count;
+
+	if (!conf_walk_text(w, k, n))
+		return;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int rc = strcmp(w->by_name[middle]->name.p, n->text.p);
+
+		if (!rc) {
+			r->service = w->by_name[middle];
+			return;
+		}
+		if (rc < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = 0; i < w->conf->service_count && w->errors->count < CONF_ERRORS_MAX; i++)
+		conf_near_try(&near, w->by_name[i]->name);
+	conf_errors_add(w->errors, n->pos, "there is no service `%.80s`%s", n->text.p, conf_walk_hint(w, &near));
+}
+
+static void action_check(struct conf_walk *w, const struct conf_node *n, bool known, struct conf_route *r)
+{
+	static const char *const actions[] = {"service", "redirect", "answer"};
+	const char *first = NULL;
+
+	for (unsigned i = 0; i < 3; i++) {
+		const struct conf_node *c = conf_node_child(n, actions[i]);
+
+		if (!c)
+			continue;
+		if (first)
+			conf_errors_add(w->errors, c->key_pos, "a route has one action: `%s` or `%s`", first, actions[i]);
+		else
+			r->action = (enum conf_action)i;
+		first = actions[i];
+	}
+	if (!first && known)
+		conf_errors_add(w->errors, n->pos, "a route needs `service`, `redirect` or `answer`");
+}
+
+static void answer_check(struct conf_walk *w, const struct conf_node *n, const struct conf_answer *a)
+{
+	const struct conf_node *body = conf_node_child(conf_node_child(n, "answer"), "body");
+
+	if (body && a->body.n && (a->status == 204 || a->status == 205 || a->status == 304))
+		conf_errors_add(w->errors, body->key_pos, "an answer with status %u has no body", a->status);
+}
+
+static void prefix_check(struct conf_walk *w, const struct conf_node *n, const struct conf_route *r)
+{
+	const struct conf_node *strip = conf_node_child(n, "strip_prefix"), *swap = conf_node_child(n, "replace_prefix");
+	const struct conf_node *either = strip && r->strip_prefix ? strip : swap;
+
+	if (!either)
+		return;
+	if (strip && swap && r->strip_prefix)
+		conf_errors_add(w->errors, swap->key_pos, "`strip_prefix` or `replace_prefix`, not both");
+	if (r->path_kind != CONF_PATH_PREFIX)
+		conf_errors_add(w->errors, either->key_pos, "`%s` needs a path that is a prefix", either->key.p);
+	if (r->action != CONF_ACTION_SERVICE)
+		conf_errors_add(w->errors, either->key_pos, "`%s` is for a route with a `service`", either->key.p);
+}
+
+void conf_read_routes(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	struct conf *c = at;
+	bool *sound;
+
+	if (n->kind != CONF_NODE_LIST) {
+		if (n->kind == CONF_NODE_TEXT && !n->text.n)
+			conf_errors_add(w->errors, n->pos, "nothing to serve: `%s` is empty", k->name);
+		else if (n->kind != CONF_NODE_BAD)
+			conf_errors_add(w->errors, n->pos, "`%s` is a list, not %s", k->name, conf_node_what(n));
+		return;
+	}
+	if (!n->count)
+		conf_errors_add(w->errors, n->pos, "nothing to serve: `%s` is empty", k->name);
+	c->routes = conf_walk_alloc(w, n->count * sizeof *c->routes);
+	sound = arena_alloc(w->scratch, n->count + 1);
+	if (!c->routes || !sound) {
+		w->errors->no_memory = true;
+		return;
+	}
+	for (const struct conf_node *item = n->first; item; item = item->next) {
+		struct conf_route *r = &c->routes[c->route_count];
+		size_t errors = w->errors->count + w->errors->more;
+		bool known;
+
+		*r = w->route;
+		r->pos = item->pos;
+		known = conf_walk_map(w, CONF_ROUTE, item, r);
+		action_check(w, item, known, r);
+		answer_check(w, item, &r->answer);
+		prefix_check(w, item, r);
+		sound[c->route_count++] = errors == w->errors->count + w->errors->more;
+	}
+	conf_check_routes(w, sound);
+}

@@ -1,0 +1,61 @@
+/* Inside the room: from nodes to the tree, by the table of keys. */
+#ifndef THIMBLE_CONF_WALK_H
+#define THIMBLE_CONF_WALK_H
+
+#include "conf/conf.h"
+#include "conf/errors.h"
+#include "conf/keys.h"
+#include "conf/names.h"
+#include "conf/tree.h"
+
+struct conf_walk {
+	struct conf *conf;		/* borrowed; being filled */
+	struct arena *scratch;		/* borrowed; gone with the nodes */
+	struct conf_errors *errors;	/* borrowed */
+	/* What an item is before its own keys are read: defaults, ours and the file's. */
+	struct conf_listen listen;
+	struct conf_service service;
+	struct conf_route route;
+	struct conf_service **by_name;	/* in scratch; sorted */
+};
+
+/* Reads the whole file.  Errors, and no_memory, are in w->errors afterwards. */
+void conf_walk_file(struct conf_walk *w, const struct conf_node *root);
+
+/* Reads the keys of `noun` in `map` into the struct at `base`; false when one was unknown. */
+bool conf_walk_map(struct conf_walk *w, enum conf_noun noun, const struct conf_node *map, void *base);
+
+/* A reader puts the value `n` of key `k` at `at` (the noun's struct plus k->at), or adds an error. */
+typedef void conf_reader(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at);
+conf_reader *conf_reader_of(enum conf_type type);	/* readers.c */
+
+/* `n` zeroed bytes of the tree; NULL (noted): no memory. */
+void *conf_walk_alloc(struct conf_walk *w, size_t n);
+/* A copy in the tree; empty (noted) when there is no memory. */
+struct str conf_walk_dup(struct conf_walk *w, struct str s);
+/* Adds the error that `n` is no text, if it is none (or is empty); else true. */
+bool conf_walk_text(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n);
+/* ", did you mean `x`?", or "". */
+const char *conf_walk_hint(struct conf_walk *w, const struct conf_near *near);
+/* The place of `s` in "a|b|c", or -1; `near`, which may be NULL, has tried all of them. */
+int conf_word_find(const char *words, struct str s, struct conf_near *near);
+
+/* The items of a list, or the one text that stands for a list of one: `*count` of
+ * them, by ->next.  NULL with 0 for none, and when `n` is neither (then reported). */
+const struct conf_node *conf_walk_items(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n,
+					size_t *count);
+
+conf_reader conf_read_number, conf_read_flag, conf_read_word, conf_read_status;	/* number.c */
+conf_reader conf_read_token, conf_read_text, conf_read_value, conf_read_sink;		/* value.c */
+conf_reader conf_read_header_map, conf_read_header_names, conf_read_networks, conf_read_protocols;
+conf_reader conf_read_listens, conf_read_address_key;					/* place.c */
+conf_reader conf_read_services, conf_read_endpoints, conf_read_host_mode;
+conf_reader conf_read_routes, conf_read_hosts, conf_read_path, conf_read_prefix;	/* route.c */
+conf_reader conf_read_exact, conf_read_new_prefix, conf_read_target, conf_read_service_name;
+
+/* What one item cannot see: clashes between listeners, between routes. */
+void conf_check_listens(struct conf_walk *w, const bool *sound);	/* rules.c */
+void conf_check_routes(struct conf_walk *w, const bool *sound);
+void conf_check_limits(struct conf_walk *w, const struct conf_node *root);
+
+#endif
