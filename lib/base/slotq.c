@@ -128,8 +128,9 @@ enum err slotq_push(struct slotq *q, const void *item, size_t size, size_t max_b
 	return OK;
 }
 
-/* After an item has gone: a large ring that is nearly empty is cut to a quarter, so that one burst is not paid for until it drains.
- * Without memory for the smaller ring the larger one stays. */
+/* After an item has gone: a large ring that is nearly empty is cut to a quarter,
+ * so that one burst is not paid for until the queue drains.  Without memory for
+ * the smaller ring the larger one stays. */
 static inline void release(struct slotq *q, size_t size, struct budget *budget)
 {
 	uint32_t lg = q->lg;
