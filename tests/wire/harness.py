@@ -620,7 +620,7 @@ def config(services, listen="", routes=None, timeouts=None, limits=None, log=Non
     `listen` are further settings of the listener, as flow YAML; routes are lines."""
     t = dict(TIMEOUTS, **(timeouts or {}))
     text = "workers: %d\n" % workers
-    text += "listen: {address: '127.0.0.1:@PORT@'%s}\n" % (", " + listen if listen else "")
+    text += "listen: [{address: '127.0.0.1:@PORT@'%s}]\n" % (", " + listen if listen else "")
     text += "routes:\n"
     for r in routes or ["{service: %s}" % next(iter(services))]:
         text += "  - %s\n" % r

@@ -48,7 +48,7 @@ routes:
   - {service: nosuch}
   - {path: noslash, service: app}
   - {path: /x}
-  - {redirect: {to: 'https://x.test/', status: 200}}
+  - {path: /y, redirect: {to: 'https://x.test/', status: 200}}
 services:
   app: [not-an-address]
 timeouts: {head: 5 parsecs, nosuch: 1s}

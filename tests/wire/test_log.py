@@ -31,9 +31,9 @@ def test_a_line_for_each_request_and_reuse_is_told(stage):
 
 
 def test_answers_of_our_own_carry_their_cause(stage):
-    p = stage.proxy(stage.origin(), routes=["{host: a.test, service: app}"], limits={"target": "100"})
+    p = stage.proxy(stage.origin(), routes=["{host: a.test, service: app}"], limits={"target": "300"})
     stage.client(p).get("/", host="b.test")
-    stage.client(p).get("/" + "a" * 200, host="a.test")
+    stage.client(p).get("/" + "a" * 400, host="a.test")
     stage.client(p).send("nonsense\r\n\r\n").answer()
     lines = sorted(p.log(3), key=lambda line: line["status"])
     assert [line["status"] for line in lines] == [400, 404, 414]

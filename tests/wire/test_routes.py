@@ -63,7 +63,7 @@ def test_redirects(stage, status):
 
 
 def test_redirect_to_https_keeps_the_host(stage):
-    c = world(stage, ["{redirect: 'https://{host}{path}'}"], [])
+    c = world(stage, ["{redirect: {to: 'https://{host}{path}'}}"], [])
     assert c.get("/a?b", host="shop.test").get("Location") == "https://shop.test/a?b"
 
 
