@@ -9,7 +9,11 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
+#include "lib/base/num.h"
 #include "proxy/log.h"
 
 #define CUT_MARK "..."
@@ -21,37 +25,45 @@ _Static_assert(ACCESS_TARGET_MAX + ACCESS_REFERER_MAX + ACCESS_AGENT_MAX + ACCES
 	5 * ACCESS_LABEL_MAX + 2 * ACCESS_TOKEN_MAX + 11 * 5 + 1024 <= ACCESS_LINE_MAX,
 	"the longest line fits");
 
+/* `json` below is a constant wherever it is used: two copies, no tests. */
+#define INLINE inline __attribute__((always_inline))
+
 static const char hex[16] = "0123456789abcdef";
 
 /* Appends a string literal. */
 #define PUT(o, literal) (memcpy((o), (literal), sizeof(literal) - 1), (o) + sizeof(literal) - 1)
 
-static char *put_number(char *o, uint64_t v)
-{
-	char digits[20], *p = digits + sizeof(digits);
-	size_t n;
-
-	do {
-		*--p = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	n = (size_t)(digits + sizeof(digits) - p);
-	while (n--)
-		*o++ = *p++;
-	return o;
-}
-
-static char *put_two(char *o, unsigned v)
+static inline char *put_two(char *o, unsigned v)
 {
 	o[0] = (char)('0' + v / 10);
 	o[1] = (char)('0' + v % 10);
 	return o + 2;
 }
 
+/* As num_dec, in place and two digits a step: a line holds a dozen numbers. */
+static inline char *put_number(char *o, uint64_t v)
+{
+	uint64_t ten = 10;
+	unsigned n = 1;
+	char *p;
+
+	while (n < NUM_DEC_MAX && v >= ten) {
+		ten *= 10;
+		n++;
+	}
+	for (p = o + n; v >= 100; v /= 100)
+		put_two(p -= 2, (unsigned)(v % 100));
+	if (v >= 10)
+		put_two(o, (unsigned)v);
+	else
+		*o = (char)('0' + v);
+	return o + n;
+}
+
 /* The bytes of `w` (the first in the lowest place) that a line cannot hold as they are: the
  * top bit of each is set, exactly up to the first one.  Plain is 0x21-0x7e, and with `json` the
  * space too, without quote and backslash. */
-static inline uint64_t word_special(uint64_t w, bool json)
+static INLINE uint64_t word_special(uint64_t w, bool json)
 {
 	uint64_t low = (w - WORD_ONES * (json ? 0x20 : 0x21)) & ~w;
 	uint64_t quote = w ^ WORD_ONES * '"', slash = w ^ WORD_ONES * '\\';
@@ -66,8 +78,12 @@ static inline bool byte_special(unsigned char c, bool json)
 	return c < (json ? 0x20 : 0x21) || c > 0x7e || c == '"' || c == '\\';
 }
 
-static inline char *put_escape(char *o, unsigned char c, bool json)
+static INLINE char *put_byte(char *o, unsigned char c, bool json)
 {
+	if (!byte_special(c, json)) {
+		*o = (char)c;
+		return o + 1;
+	}
 	if (json && (c == '"' || c == '\\')) {
 		o[0] = '\\';
 		o[1] = (char)c;
@@ -79,60 +95,100 @@ static inline char *put_escape(char *o, unsigned char c, bool json)
 	return o + 2;
 }
 
-static inline size_t escape_size(unsigned char c, bool json)
+static inline size_t byte_size(unsigned char c, bool json)
 {
-	return !json ? 4 : c == '"' || c == '\\' ? 2 : 6;
+	return !byte_special(c, json) ? 1 : !json ? 4 : c == '"' || c == '\\' ? 2 : 6;
 }
 
-/* As many whole words of plain bytes as come now. */
-static inline char *put_plain(char *o, const char **from, const char *end, const char *limit, bool json)
+#ifdef __SSE2__
+/* As word_special for 16 bytes, a bit each. */
+static INLINE unsigned block_special(__m128i b, bool json)
 {
-	const char *p = *from;
+	/* Signed: what is above 0x7f is below zero. */
+	__m128i low = _mm_cmplt_epi8(b, _mm_set1_epi8(json ? 0x20 : 0x21));
+	__m128i del = _mm_cmpeq_epi8(b, _mm_set1_epi8(0x7f));
+	__m128i quote = _mm_cmpeq_epi8(b, _mm_set1_epi8('"'));
+	__m128i slash = _mm_cmpeq_epi8(b, _mm_set1_epi8('\\'));
 
-	while (end - p >= 8 && limit - o >= 8) {
+	return (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(low, del), _mm_or_si128(quote, slash)));
+}
+#endif
+
+/* The last bytes of `s`, from p on and fewer than 8, as a word filled up with zeros. */
+static inline uint64_t word_tail(struct str s, const char *p)
+{
+	size_t n = (size_t)(s.p + s.n - p);
+	uint32_t lo, hi;
+	uint64_t w;
+
+	if (s.n >= 8) {
+		memcpy(&w, s.p + s.n - 8, 8);
+		return n ? w >> (64 - 8 * n) : 0;
+	}
+	if (n >= 4) {
+		memcpy(&lo, p, 4);
+		memcpy(&hi, p + n - 4, 4);
+		return lo | (uint64_t)hi << (8 * n - 32);
+	}
+	for (w = 0; n; n--)
+		w = w << 8 | (unsigned char)p[n - 1];
+	return w;
+}
+
+/* Copies plain bytes from p on, in blocks, up to the first that is not plain or, at the end
+ * of the string or near the limit, fewer; returns how many.  Writes up to 16 bytes at a time, but not past `limit`. */
+static INLINE size_t put_plain(char *o, struct str s, const char *p, const char *limit, bool json)
+{
+	const char *end = s.p + s.n;
+	size_t n = 0;
+
+#ifdef __SSE2__
+	while ((size_t)(end - p) >= n + 16 && (size_t)(limit - o) >= n + 16) {
+		__m128i b = _mm_loadu_si128((const __m128i *)(const void *)(p + n));
+		unsigned special = block_special(b, json);
+
+		_mm_storeu_si128((__m128i *)(void *)(o + n), b);
+		if (special)
+			return n + (size_t)__builtin_ctz(special);
+		n += 16;
+	}
+#endif
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	while ((size_t)(limit - o) >= n + 8) {
+		bool whole = (size_t)(end - p) >= n + 8;
 		uint64_t w, special;
 
-		memcpy(&w, p, 8);
-		memcpy(o, p, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-		w = __builtin_bswap64(w);
-#endif
+		if (whole)
+			memcpy(&w, p + n, 8);
+		else
+			w = word_tail(s, p + n);
+		memcpy(o + n, &w, 8);
 		special = word_special(w, json);
-		if (special) {
-			int plain = __builtin_ctzll(special) >> 3;
-
-			p += plain;
-			o += plain;
-			break;
-		}
-		p += 8;
-		o += 8;
+		if (special)	/* always in a tail: the zeros after it */
+			return n + (size_t)(__builtin_ctzll(special) >> 3);
+		n += 8;
 	}
-	*from = p;
-	return o;
+#endif
+	return n;
 }
 
-static inline char *put_escaped(char *o, struct str s, size_t max, bool json, bool *cut)
+static INLINE char *put_escaped(char *o, struct str s, size_t max, bool json, bool *cut)
 {
 	const char *p = s.p, *end = s.p + s.n;
 	const char *limit = o + max;
 
 	for (;;) {
+		size_t n = put_plain(o, s, p, limit, json);
 		unsigned char c;
 
-		o = put_plain(o, &p, end, limit, json);
+		p += n;
+		o += n;
 		if (p == end)
 			return o;
 		c = (unsigned char)*p;
-		if (byte_special(c, json)) {
-			if (o + escape_size(c, json) > limit)
-				break;
-			o = put_escape(o, c, json);
-		} else {
-			if (o == limit)
-				break;
-			*o++ = (char)c;
-		}
+		if (o + byte_size(c, json) > limit)
+			break;
+		o = put_byte(o, c, json);
 		p++;
 	}
 	*cut = true;
@@ -213,8 +269,6 @@ static char *put_ipv6(char *o, const uint8_t *a)
 		g[i] = (uint16_t)(a[2 * i] << 8 | a[2 * i + 1]);
 	zeros = ipv6_zeros(g, &zeros_at);
 	for (int i = 0; i < 8; i++) {
-		int shift = 12;
-
 		if (i == zeros_at) {
 			o = PUT(o, "::");
 			i += zeros - 1;
@@ -222,10 +276,7 @@ static char *put_ipv6(char *o, const uint8_t *a)
 		}
 		if (i && i != zeros_at + zeros)
 			*o++ = ':';
-		while (shift && !(g[i] >> shift))
-			shift -= 4;
-		for (; shift >= 0; shift -= 4)
-			*o++ = hex[g[i] >> shift & 15];
+		o += num_hex(o, g[i]);
 	}
 	return o;
 }
@@ -314,9 +365,11 @@ static char *text_client(char *o, const struct access_record *r)
 	return put_number(PUT(o, " client_port="), r->client_port);
 }
 
-/* " HTTP/1.1", " HTTP/2". */
+/* HTTP/1.0, HTTP/1.1, HTTP/2. */
 static char *put_protocol(char *o, const struct access_record *r)
 {
+	if (r->http_major == 1 && r->http_minor == 1)
+		return PUT(o, "HTTP/1.1");
 	o = put_number(PUT(o, "HTTP/"), r->http_major);
 	if (r->http_major < 2) {
 		*o++ = '.';
