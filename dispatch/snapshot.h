@@ -19,7 +19,7 @@ struct snapshot_route {
 	struct route_spec route;	/* its `service` is ignored: */
 	size_t service;			/* index into services for ROUTE_SERVICE, else SNAPSHOT_NO_SERVICE */
 	const struct route_match *matches;	/* any of them; their `target` is ignored */
-	size_t n_matches;		/* at least 1 */
+	size_t n_matches;		/* 0: it is never found */
 };
 
 struct snapshot_spec {		/* everything in it is borrowed */

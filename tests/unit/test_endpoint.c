@@ -1,0 +1,373 @@
+/* dispatch/endpoint, dispatch/service: interning, numbers, the choice of an endpoint. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+
+#include "dispatch/endpoint.h"
+#include "dispatch/service.h"
+#include "lib/base/mem.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static struct endpoint_address ip4(uint8_t last, uint16_t port)
+{
+	return (struct endpoint_address){ENDPOINT_IP4, port, {10, 0, 0, last}, NULL};
+}
+
+static void text_and_address(void **state)
+{
+	static const struct { struct endpoint_address a; const char *text; } rows[] = {
+		{{ENDPOINT_IP4, 80, {10, 1, 2, 255}, NULL}, "10.1.2.255:80"},
+		{{ENDPOINT_IP6, 65535, {[15] = 1}, NULL}, "[::1]:65535"},
+		{{ENDPOINT_IP6, 1, {0x20, 0x01, 0x0d, 0xb8, [15] = 0xff}, NULL}, "[2001:db8::ff]:1"},
+		{{ENDPOINT_UNIX, 0, {0}, "/run/app.sock"}, "unix:/run/app.sock"},
+		{{ENDPOINT_UNIX, 0, {0}, "@app"}, "unix:@app"},
+	};
+	struct endpoint_table *t = endpoint_table_new();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct endpoint *e = endpoint_get(t, &rows[i].a);
+		struct endpoint_address back = endpoint_address_of(e);
+
+		assert_string_equal(e->text, rows[i].text);
+		assert_int_equal(endpoint_text(e).n, strlen(rows[i].text));
+		assert_true(endpoint_is(e, &rows[i].a) && endpoint_is(e, &back));
+		assert_false(endpoint_is(e, &rows[(i + 1) % COUNT(rows)].a));
+		assert_true(endpoint_up(e));
+		endpoint_unref(e);
+	}
+	endpoint_table_free(t);
+}
+
+static void which_addresses_are_valid(void **state)
+{
+	static char path[ENDPOINT_PATH_MAX + 2];
+	struct endpoint_address a = {ENDPOINT_UNIX, 0, {0}, path};
+
+	(void)state;
+	memset(path, 'x', ENDPOINT_PATH_MAX + 1);
+	path[0] = '/';
+	assert_false(endpoint_address_valid(&a));
+	path[ENDPOINT_PATH_MAX] = 0;
+	assert_true(endpoint_address_valid(&a));
+	path[0] = 'x';
+	assert_false(endpoint_address_valid(&a));
+	path[0] = 0;
+	assert_false(endpoint_address_valid(&a));
+	a.path = NULL;
+	assert_false(endpoint_address_valid(&a));
+	a = ip4(1, 0);
+	assert_false(endpoint_address_valid(&a));
+	a.port = 1;
+	assert_true(endpoint_address_valid(&a));
+	a.family = 5;
+	assert_false(endpoint_address_valid(&a));
+}
+
+static void the_same_address_is_the_same_object(void **state)
+{
+	struct endpoint_table *t = endpoint_table_new();
+	struct endpoint_address a = ip4(1, 80), b = ip4(1, 81), c = a;
+	struct endpoint *one, *same, *other;
+
+	(void)state;
+	c.ip[15] = 9;	/* not part of an IPv4 address */
+	one = endpoint_get(t, &a);
+	other = endpoint_get(t, &b);
+	same = endpoint_get(t, &c);
+	assert_ptr_equal(one, same);
+	assert_ptr_not_equal(one, other);
+	assert_int_equal(endpoint_table_live(t), 2);
+	atomic_store(&one->verdict, VERDICT_DOWN | 3);
+	endpoint_unref(one);
+	assert_int_equal(endpoint_table_live(t), 2);
+	assert_false(endpoint_up(same));
+	endpoint_unref(same);
+	assert_int_equal(endpoint_table_live(t), 1);
+	one = endpoint_get(t, &a);
+	assert_true(endpoint_up(one));	/* nobody knew it any more */
+	endpoint_unref(one);
+	endpoint_unref(other);
+	endpoint_unref(NULL);
+	assert_int_equal(endpoint_table_live(t), 0);
+	endpoint_table_free(t);
+}
+
+static void numbers_are_dense_and_used_again(void **state)
+{
+	enum { N = 300 };
+	static struct endpoint *e[N];
+	static bool seen[N];
+	struct endpoint_table *t = endpoint_table_new();
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++) {
+		struct endpoint_address a = ip4((uint8_t)i, (uint16_t)(1 + i / 256));
+
+		e[i] = endpoint_get(t, &a);
+		assert_true(e[i]->index < N && !seen[e[i]->index]);
+		seen[e[i]->index] = true;
+	}
+	assert_int_equal(endpoint_table_bound(t), N);
+	for (unsigned i = 70; i < 80; i++)
+		endpoint_unref(e[i]);
+	for (unsigned i = 70; i < 80; i++) {
+		struct endpoint_address a = ip4((uint8_t)i, 999);
+
+		e[i] = endpoint_get(t, &a);
+		assert_in_range(e[i]->index, 70, 79);
+	}
+	assert_int_equal(endpoint_table_bound(t), N);
+	for (unsigned i = 0; i < N; i++)
+		endpoint_unref(e[i]);
+	endpoint_table_free(t);
+}
+
+static struct service *service_of(struct endpoint_table *t, uint32_t n)
+{
+	static struct service_endpoint_spec e[40];
+	struct service_spec spec = {.name = STR("s"), .endpoints = e, .n_endpoints = n};
+
+	for (uint32_t i = 0; i < n; i++)
+		e[i] = (struct service_endpoint_spec){ip4((uint8_t)i, 80), 1};
+	return service_new(t, &spec, NULL);
+}
+
+static void set_down(struct service *s, uint32_t at, bool down)
+{
+	atomic_store(&s->endpoint[at].endpoint->verdict, down ? VERDICT_DOWN | 1 : 0);
+}
+
+/* The places picked in a row, as digits. */
+static const char *picks(const struct service *s, uint32_t *cursor, const struct endpoint_tried *tried, unsigned n)
+{
+	static char out[32];
+
+	for (unsigned i = 0; i < n; i++) {
+		struct endpoint *e = endpoint_pick(s, cursor, tried);
+		uint32_t at = 0;
+
+		while (s->endpoint[at].endpoint != e)
+			at++;
+		out[i] = (char)('0' + at);
+	}
+	out[n] = 0;
+	return out;
+}
+
+static void picks_in_turn(void **state)
+{
+	struct endpoint_table *t = endpoint_table_new();
+	struct service *none = service_of(t, 0), *s = service_of(t, 4);
+	struct endpoint_tried tried = {0};
+	uint32_t cursor = 0;
+
+	(void)state;
+	assert_null(endpoint_pick(none, &cursor, NULL));
+	assert_string_equal(picks(s, &cursor, NULL, 9), "012301230");
+	cursor = UINT32_MAX;
+	assert_string_equal(picks(s, &cursor, &tried, 4), "3012");
+	set_down(s, 1, true);
+	cursor = 0;
+	assert_string_equal(picks(s, &cursor, NULL, 7), "0230230");
+	for (uint32_t i = 0; i < 4; i++)
+		set_down(s, i, true);
+	cursor = 2;
+	assert_string_equal(picks(s, &cursor, NULL, 5), "23012");
+	set_down(s, 2, false);
+	assert_string_equal(picks(s, &cursor, NULL, 3), "222");
+	service_unref(none);
+	service_unref(s);
+	endpoint_table_free(t);
+}
+
+static void what_was_tried_is_avoided(void **state)
+{
+	struct endpoint_table *t = endpoint_table_new();
+	struct service *s = service_of(t, 3);
+	struct endpoint_tried tried = {0};
+	uint32_t cursor = 0;
+
+	(void)state;
+	endpoint_tried_add(&tried, s->endpoint[0].endpoint);
+	assert_true(endpoint_tried_has(&tried, s->endpoint[0].endpoint));
+	assert_false(endpoint_tried_has(&tried, s->endpoint[1].endpoint));
+	assert_string_equal(picks(s, &cursor, &tried, 4), "1212");
+	set_down(s, 1, true);
+	assert_string_equal(picks(s, &cursor, &tried, 2), "22");
+	endpoint_tried_add(&tried, s->endpoint[2].endpoint);
+	cursor = 0;
+	assert_string_equal(picks(s, &cursor, &tried, 3), "020");	/* up though tried, before down */
+	set_down(s, 0, true);
+	set_down(s, 2, true);
+	cursor = 0;
+	assert_string_equal(picks(s, &cursor, &tried, 2), "11");	/* all down: what is not tried */
+	endpoint_tried_add(&tried, s->endpoint[1].endpoint);
+	cursor = 0;
+	assert_string_equal(picks(s, &cursor, &tried, 3), "012");
+	service_unref(s);
+	endpoint_table_free(t);
+}
+
+static void tried_remembers_the_last_few(void **state)
+{
+	struct endpoint_table *t = endpoint_table_new();
+	struct service *s = service_of(t, 10);
+	struct endpoint_tried tried = {0};
+
+	(void)state;
+	for (uint32_t i = 0; i < 10; i++)
+		endpoint_tried_add(&tried, s->endpoint[i].endpoint);
+	for (uint32_t i = 0; i < 10; i++)
+		assert_int_equal(endpoint_tried_has(&tried, s->endpoint[i].endpoint), i >= 10 - ENDPOINT_TRIED_MAX);
+	service_unref(s);
+	endpoint_table_free(t);
+}
+
+static void services(void **state)
+{
+	struct endpoint_table *t = endpoint_table_new();
+	struct service_endpoint_spec e[2] = {{ip4(1, 80), 1}, {ip4(2, 80), 5}};
+	const struct service_spec spec = {STR("shop"), SERVICE_HOST_LITERAL, STR("shop.internal"), 7, e, 2};
+	struct service_spec other;
+	struct service *s = service_new(t, &spec, NULL), *second;
+
+	(void)state;
+	assert_true(str_eq(service_name(s), STR("shop")) && str_eq(service_host_literal(s), STR("shop.internal")));
+	assert_int_equal(s->max_connections, 7);
+	assert_int_equal(s->endpoint[1].weight, 5);
+	assert_true(service_is(s, &spec));
+	other = spec, other.name = STR("shoq");
+	assert_false(service_is(s, &other));
+	other = spec, other.host_literal = STR("x");
+	assert_false(service_is(s, &other));
+	other = spec, other.host = SERVICE_HOST_KEEP;
+	assert_false(service_is(s, &other));
+	other = spec, other.max_connections = 8;
+	assert_false(service_is(s, &other));
+	other = spec, other.n_endpoints = 1;
+	assert_false(service_is(s, &other));
+	second = service_new(t, &spec, NULL);
+	assert_ptr_equal(second->endpoint[0].endpoint, s->endpoint[0].endpoint);
+	assert_int_equal(s->index + second->index, 1);
+	e[1].weight = 6;
+	assert_false(service_is(s, &spec));
+	e[1].weight = 5;
+	e[0].address.port = 81;
+	assert_false(service_is(s, &spec));
+	service_unref(service_ref(s));
+	service_unref(s);
+	assert_int_equal(endpoint_table_live(t), 2);
+	service_unref(second);
+	service_unref(NULL);
+	assert_int_equal(endpoint_table_live(t), 0);
+	endpoint_table_free(t);
+}
+
+static void refused_services(void **state)
+{
+	static const struct service_endpoint_spec no_port[] = {{{ENDPOINT_IP4, 0, {1}, NULL}, 1}},
+		no_weight[] = {{{ENDPOINT_IP4, 1, {1}, NULL}, 0}};
+	static const struct { struct service_spec spec; const char *text; } rows[] = {
+		{{.name = {"", 0}}, "printable name"}, {{.name = {"a\nb", 3}}, "printable name"}, {{.name = {"a", 1}, .host = 3}, "policy 3"},
+		{{.name = {"a", 1}, .host = SERVICE_HOST_LITERAL}, "not a host name"},
+		{{.name = {"a", 1}, .host = SERVICE_HOST_LITERAL, .host_literal = {"a\r\nb", 4}}, "not a host name"},
+		{{.name = {"a", 1}, .endpoints = no_port, .n_endpoints = 1}, "endpoint 0 has no usable address"},
+		{{.name = {"a", 1}, .endpoints = no_weight, .n_endpoints = 1}, "endpoint 0 has weight 0"},
+	};
+	struct endpoint_table *t = endpoint_table_new();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct snapshot_error err = {0};
+
+		assert_null(service_new(t, &rows[i].spec, &err));
+		assert_int_equal(err.err, ERR_SYNTAX);
+		if (!strstr(err.text, rows[i].text))
+			fail_msg("row %zu: '%s'", i, err.text);
+	}
+	endpoint_table_free(t);
+}
+
+static void no_memory_leaks_nothing(void **state)
+{
+	struct endpoint_table *t = NULL;
+	struct service *s = NULL;
+	size_t n;
+
+	(void)state;
+	mem_fail_from(1);
+	assert_null(endpoint_table_new());
+	mem_fail_from(0);
+	t = endpoint_table_new();
+	for (n = 1; !s; n++) {
+		assert_int_equal(endpoint_table_live(t), 0);
+		mem_fail_from(n);
+		s = service_of(t, 20);
+		mem_fail_from(0);
+	}
+	assert_true(n > 5);
+	service_unref(s);
+	endpoint_table_free(t);
+}
+
+/* Threads that take and drop the same few endpoints. */
+
+static void *churn(void *arg)
+{
+	struct endpoint_table *t = arg;
+
+	for (unsigned i = 0; i < 20000; i++) {
+		struct endpoint_address a = ip4((uint8_t)(i % 3), 80);
+		struct endpoint *e = endpoint_get(t, &a);
+
+		if (!e || !endpoint_is(e, &a))
+			return NULL;
+		endpoint_unref(endpoint_ref(e));
+		endpoint_unref(e);
+	}
+	return t;
+}
+
+static void many_threads(void **state)
+{
+	struct endpoint_table *t = endpoint_table_new();
+	pthread_t thread[3];
+	void *result;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(thread); i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, churn, t), 0);
+	for (size_t i = 0; i < COUNT(thread); i++) {
+		assert_int_equal(pthread_join(thread[i], &result), 0);
+		assert_ptr_equal(result, t);
+	}
+	assert_int_equal(endpoint_table_live(t), 0);
+	assert_in_range(endpoint_table_bound(t), 1, 3);
+	endpoint_table_free(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_and_address),
+		cmocka_unit_test(which_addresses_are_valid),
+		cmocka_unit_test(the_same_address_is_the_same_object),
+		cmocka_unit_test(numbers_are_dense_and_used_again),
+		cmocka_unit_test(picks_in_turn),
+		cmocka_unit_test(what_was_tried_is_avoided),
+		cmocka_unit_test(tried_remembers_the_last_few),
+		cmocka_unit_test(services),
+		cmocka_unit_test(refused_services),
+		cmocka_unit_test(no_memory_leaks_nothing),
+		cmocka_unit_test(many_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
