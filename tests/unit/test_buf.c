@@ -86,6 +86,9 @@ static void consumed_room_is_used_again(void **state)
 	mem_fail_from(0);
 	assert_ptr_equal(b, same);
 	assert_int_equal(b->mark, 7);
+	assert_int_equal(buf_append(&b, &budget, x, 150, 4096), OK);
+	assert_true(b->cap > 200);
+	assert_int_equal(b->mark, 7);
 	buf_free(&b, &budget);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <sys/mman.h>
 
 #include "lib/base/mem.h"
@@ -80,7 +81,7 @@ static void pages_are_aligned_zero_and_given_back(void **state)
 			assert_int_equal(p[i][n - 1], 0);
 			memset(p[i], i + 1, n);
 			/* an odd mapping between, so that the plain call is not aligned by luck */
-			void *odd = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			void *odd = mmap(NULL, n + 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 			assert_true(odd != MAP_FAILED);
 		}
 		for (int i = 0; i < 8; i++) {
@@ -93,6 +94,40 @@ static void pages_are_aligned_zero_and_given_back(void **state)
 	mem_pages_free(NULL, 4096);
 }
 
+/* Pages of address space that the process has. */
+static long address_space(void)
+{
+	long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%ld", &pages), 1);
+	fclose(f);
+	return pages;
+}
+
+static void nothing_is_mapped_beyond_the_pages(void **state)
+{
+	(void)state;
+	enum { N = 16 };
+	const size_t size = 1u << 20;
+	void *p[N], *odd[N];
+	address_space();	/* stdio has its buffer from here on */
+	long before = address_space();
+	for (int i = 0; i < N; i++) {
+		p[i] = mem_pages(size);
+		assert_non_null(p[i]);
+		/* so large that no gap takes it: the next plain mapping is not aligned */
+		odd[i] = mmap(NULL, size + 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_true(odd[i] != MAP_FAILED);
+	}
+	assert_int_equal(address_space() - before, N * (2 * size / 4096 + 1));
+	for (int i = 0; i < N; i++) {
+		mem_pages_free(p[i], size);
+		munmap(odd[i], size + 4096);
+	}
+	assert_int_equal(address_space(), before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -100,6 +135,7 @@ int main(void)
 		cmocka_unit_test(contents),
 		cmocka_unit_test(size_is_of_the_block),
 		cmocka_unit_test(pages_are_aligned_zero_and_given_back),
+		cmocka_unit_test(nothing_is_mapped_beyond_the_pages),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
