@@ -9,6 +9,8 @@
 
 static void read_map(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
 {
+	if (k->shared)
+		conf_walk_default(w, k->sub, at);	/* what `defaults` said goes whole */
 	conf_walk_map(w, k->sub, n, at);
 }
 

@@ -109,10 +109,13 @@ void conf_check_routes(struct conf_walk *w, const bool *sound)
 
 void conf_check_limits(struct conf_walk *w, const struct conf_node *root)
 {
-	const struct conf_node *limits = conf_node_child(root, "limits");
-	const struct conf_node *target = conf_node_child(limits, "target"), *head = conf_node_child(limits, "head");
-	const struct conf_node *told = target ? target : head;
+	const struct conf_node *target = conf_node_child(conf_node_child(root, "limits"), "target");
+	struct conf_limits *l = &w->conf->limits;
 
-	if (told && w->conf->limits.target > w->conf->limits.head)
-		conf_errors_add(w->errors, told->pos, "`target` cannot be more than `head`: it is a part of it");
+	if (l->target <= l->head)
+		return;
+	if (target)
+		conf_errors_add(w->errors, target->pos, "`target` cannot be more than `head`: it is a part of it");
+	else
+		l->target = l->head;
 }

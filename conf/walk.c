@@ -181,8 +181,7 @@ static void key_inherit(struct conf_walk *w, const struct conf_key *k, void *at)
 
 static void key_default(struct conf_walk *w, const struct conf_key *k, char *base);
 
-/* Fills the struct at `base` with what its keys are when a file says nothing. */
-static void noun_default(struct conf_walk *w, enum conf_noun noun, void *base)
+void conf_walk_default(struct conf_walk *w, enum conf_noun noun, void *base)
 {
 	size_t count;
 	const struct conf_key *keys = conf_keys(&count);
@@ -203,9 +202,11 @@ static void key_default(struct conf_walk *w, const struct conf_key *k, char *bas
 
 		conf_reader_of(k->type)(w, k, &n, at);
 	} else if (k->type == CONF_T_MAP) {
-		noun_default(w, k->sub, at);
+		conf_walk_default(w, k->sub, at);
 	} else if (k->type == CONF_T_TEXT || k->type == CONF_T_NEW_PREFIX || k->type == CONF_T_TARGET) {
 		*(struct str *)at = STR("");
+	} else if (k->type == CONF_T_HEADER_MAP || k->type == CONF_T_HEADER_NAMES) {
+		*(struct conf_header_list *)at = (struct conf_header_list){0};
 	}
 }
 
@@ -215,9 +216,9 @@ static void templates_make(struct conf_walk *w)
 	memset(&w->service, 0, sizeof w->service);
 	memset(&w->route, 0, sizeof w->route);
 	w->listen.address.path = w->listen.address.text = w->service.name = STR("");
-	noun_default(w, CONF_LISTEN, &w->listen);
-	noun_default(w, CONF_SERVICE, &w->service);
-	noun_default(w, CONF_ROUTE, &w->route);
+	conf_walk_default(w, CONF_LISTEN, &w->listen);
+	conf_walk_default(w, CONF_SERVICE, &w->service);
+	conf_walk_default(w, CONF_ROUTE, &w->route);
 }
 
 static void top_key(struct conf_walk *w, const struct conf_key *k, const struct conf_node *root)

@@ -25,6 +25,9 @@ void conf_walk_file(struct conf_walk *w, const struct conf_node *root);
 /* Reads the keys of `noun` in `map` into the struct at `base`; false when one was unknown. */
 bool conf_walk_map(struct conf_walk *w, enum conf_noun noun, const struct conf_node *map, void *base);
 
+/* Fills the struct at `base` with what its keys are when a file says nothing. */
+void conf_walk_default(struct conf_walk *w, enum conf_noun noun, void *base);
+
 /* A reader puts the value `n` of key `k` at `at` (the noun's struct plus k->at), or adds an error. */
 typedef void conf_reader(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at);
 conf_reader *conf_reader_of(enum conf_type type);	/* readers.c */

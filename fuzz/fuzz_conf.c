@@ -1,0 +1,50 @@
+/*
+ * fuzz_conf: a file of any bytes.
+ *
+ * Purpose   conf_parse() gives a tree or at least one error, and its errors can be
+ *           printed, whatever the bytes are.
+ * Owns      nothing between two inputs.
+ * Called by libFuzzer or replay.c.
+ * Never     looks at the environment: one variable is scripted.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "conf/conf.h"
+#include "lib/base/check.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static char *scripted_env(const char *name)
+{
+	static char value[] = "127.0.0.1:80";
+
+	return name[0] == 'A' ? value : NULL;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static FILE *nowhere;
+	struct conf_errors errors;
+	struct conf *c;
+
+	if (!nowhere)
+		nowhere = fopen("/dev/null", "w");
+	CHECK(nowhere);
+	conf_errors_init(&errors);
+	c = conf_parse("fuzz.yaml", (struct str){(const char *)data, size}, scripted_env, &errors);
+	CHECK(!c == (errors.count || errors.no_memory));
+	CHECK(!c || (c->listen_count && c->route_count));
+	for (size_t i = 0; c && i < c->route_count; i++) {
+		CHECK((c->routes[i].action == CONF_ACTION_SERVICE) == (c->routes[i].service != NULL));
+		CHECK(c->routes[i].path.n && c->routes[i].path.p[0] == '/');
+	}
+	for (size_t i = 0; i < errors.count; i++)
+		for (size_t j = 0; j < errors.items[i].text.n; j++)
+			CHECK((unsigned char)errors.items[i].text.p[j] >= 0x20);
+	conf_errors_print(&errors, nowhere);
+	conf_free(c);
+	conf_errors_fini(&errors);
+	return 0;
+}

@@ -1,0 +1,5 @@
+thimble_test(test_conf SOURCES unit/test_conf.c ROOMS conf base)
+thimble_test(test_conf_tree SOURCES unit/test_conf_tree.c ROOMS conf base)
+if(TARGET test_conf_tree)
+  target_compile_definitions(test_conf_tree PRIVATE THIMBLE_SOURCE="${CMAKE_SOURCE_DIR}")
+endif()

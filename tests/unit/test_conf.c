@@ -1,0 +1,304 @@
+/* conf: every kind of error, at its place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "conf/conf.h"
+
+static char *scripted_env(const char *name)
+{
+	static char port[] = "3000", empty[] = "";
+
+	return strcmp(name, "PORT") == 0 ? port : strcmp(name, "EMPTY") == 0 ? empty : NULL;
+}
+
+/* What is printed for `text`, without the quoted lines. */
+static size_t parse_bad(const char *text, char *out, size_t size)
+{
+	struct conf_errors e;
+	size_t n = 0, used = 0;
+
+	out[0] = '\0';
+	conf_errors_init(&e);
+	assert_null(conf_parse("t.yaml", str_of(text), scripted_env, &e));
+	for (; n < e.count; n++)
+		used += (size_t)snprintf(out + used, used < size ? size - used : 0, "%u:%u: %s\n", e.items[n].pos.line,
+					 e.items[n].pos.column, e.items[n].text.p);
+	conf_errors_fini(&e);
+	return n;
+}
+
+#define ROUTES "\nroutes: [{service: a}]\nservices: {a: 1.2.3.4:5}\n"
+#define ROUTE(keys) "services: {web: 1.2.3.4:5, api: []}\nroutes:\n- " keys "\n"
+
+static const struct { const char *text, *errors; } bad[] = {
+	/* the file */
+	{"", "0:0: nothing to serve: the file is empty\n"},
+	{"---\n# nothing\n", "0:0: nothing to serve: the file is empty\n"},
+	{"workers: 1\n", "1:1: nothing to serve: there are no `routes`\n"},
+	{"routes: []\n", "1:9: nothing to serve: `routes` is empty\n"},
+	{"routes:\n", "1:1: nothing to serve: `routes` is empty\n"},
+	{"- a\n", "1:1: the file is a map of keys, not a list\n"},
+	{"routes: x\n", "1:9: `routes` is a list, not a text\n"},
+	/* YAML */
+	{"a: [b\nc: d\n", "2:2: not valid YAML: did not find expected ',' or ']', while parsing a flow sequence on line 1\n"},
+	{"a: b\n\tc: d\n", "2:1: a tab cannot be here; YAML wants spaces\n"},
+	{"listen: *:80\n", "1:9: a value that begins with `*` must be in quotes\n"},
+	{"a: \"\xff\"\n", "1:5: not valid text: invalid leading UTF-8 octet\n"},
+	{"a: \x01\n", "1:4: not valid text: control characters are not allowed\n"},
+	{"workers: &x 1" ROUTES, "1:10: anchors (`&name`) are not supported; quote a value that begins with `&`\n"},
+	{"workers: *x" ROUTES, "1:10: aliases (`*name`) are not supported; quote a value that begins with `*`\n"},
+	{"workers: !!int 1" ROUTES, "1:10: tags (`!name`) are not supported; quote a value that begins with `!`\n"},
+	{"a: 1\n---\nb: 2\n", "2:1: a second document; a file holds one\n"},
+	{"? [a]\n: b\n", "1:3: a key must be a plain word, not a list\n"},
+	{"a: [[[[[[[[[[[[x]]]]]]]]]]]]\n", "1:15: nested deeper than 12\n"},
+	{"workers: 1\nworkers: 2" ROUTES, "2:1: duplicate key `workers`, first on line 1\n"},
+	/* keys and kinds */
+	{"worker: 1" ROUTES, "1:1: unknown key `worker` in the file, did you mean `workers`?\n"},
+	{"first_byte: 1s" ROUTES, "1:1: unknown key `first_byte` in the file; it is a key of `timeouts`\n"},
+	{"zzzzzzzzz: 1" ROUTES, "1:1: unknown key `zzzzzzzzz` in the file\n"},
+	{"limits: {hed: 1KiB}" ROUTES, "1:10: unknown key `hed` in `limits`, did you mean `head`?\n"},
+	{"limits: 5" ROUTES, "1:9: `limits` is a map of keys, not a text\n"},
+	{"workers: [1]" ROUTES, "1:10: `workers` needs a text, not a list\n"},
+	{"workers:" ROUTES, "1:1: `workers` needs a text, not nothing\n"},
+	/* numbers */
+	{"workers: 257" ROUTES, "1:10: `workers` must be from 1 to 256, or auto, not 257\n"},
+	{"workers: 99999999999999999999" ROUTES,
+	 "1:10: `workers` must be from 1 to 256, or auto, not 99999999999999999999\n"},
+	{"workers: 1.5" ROUTES, "1:10: `1.5` is not a whole number, or auto\n"},
+	{"timeouts: {head: 10}" ROUTES, "1:18: `10` needs a unit: ms, s, m, h or d\n"},
+	{"timeouts: {head: off}" ROUTES, "1:18: `off` is not a duration, such as 500ms, 10s, 5m, 1h or 1d\n"},
+	{"timeouts: {idle: 2d}" ROUTES, "1:18: `idle` must be from 100ms to 1d, not 2d\n"},
+	{"timeouts: {tunnel: 40d}" ROUTES, "1:20: `tunnel` must be from 100ms to 30d, or off, not 40d\n"},
+	{"limits: {head: 64}" ROUTES, "1:16: `64` needs a unit: B, KiB, MiB, GiB, KB, MB or GB\n"},
+	{"limits: {head: 64k}" ROUTES, "1:16: `64k` is not a size; the units are B, KiB, MiB, GiB, KB, MB and GB\n"},
+	{"limits: {head: 1B}" ROUTES, "1:16: `head` must be from 1KiB to 16MiB, not 1B\n"},
+	{"limits: {target: 128KiB}" ROUTES, "1:18: `target` cannot be more than `head`: it is a part of it\n"},
+	{"listen: {address: ':1', forwarded: maybe}" ROUTES, "1:36: `maybe` is neither `on` nor `off`\n"},
+	{"log: {level: warning}" ROUTES,
+	 "1:14: `level` is one of debug, info, warn or error, not `warning`, did you mean `warn`?\n"},
+	{"log: {access: stdot}" ROUTES,
+	 "1:15: `access` is stdout, stderr, off, or a path with a `/` in it, not `stdot`, did you mean `stdout`?\n"},
+	/* listeners */
+	{"listen: []" ROUTES, "1:9: `listen` has no address: nobody could connect\n"},
+	{"listen: 8080" ROUTES, "1:9: `8080`: a port alone is written with a colon, as in `:8080`\n"},
+	{"listen: ':99999'" ROUTES, "1:9: `:99999`: a port is a number from 1 to 65535\n"},
+	{"listen: example.com:80" ROUTES, "1:9: `example.com:80`: an address to listen on is `:8080`, "
+	 "`127.0.0.1:8080`, `[::1]:8080` or `unix:/path`\n"},
+	{"listen: ['[::1:80']" ROUTES, "1:10: `[::1:80`: `[` without `]`\n"},
+	{"listen: [':80', '*:80']" ROUTES, "1:17: `*:80` is listened on already, on line 1\n"},
+	{"listen: {via: x}" ROUTES, "1:9: a listener needs `address`\n"},
+	{"listen: {address: ':1', via: 'a b'}" ROUTES,
+	 "1:30: `via` must be a word of letters, digits and `-`, or off, not `a b`\n"},
+	{"listen: {address: ':1', upgrade: [H2C]}" ROUTES,
+	 "1:35: `h2c` cannot be upgraded to: it would carry requests past the routes\n"},
+	{"listen: {address: ':1', trusted_proxies: [10.0.0.1/8]}" ROUTES,
+	 "1:43: `10.0.0.1/8`: the address has bits beyond its network: zero them, as in 10.0.0.0/8\n"},
+	{"listen: {address: ':1', trusted_proxies: 10.0.0.0/33}" ROUTES,
+	 "1:42: `10.0.0.0/33`: after `/` comes a number from 0 to 32\n"},
+	/* services */
+	{"services: {a: db:80}\nroutes: [{service: a}]",
+	 "1:15: `db:80`: endpoint must be an IP address, localhost or unix:/path\n"},
+	{"services: {a: https://1.2.3.4}\nroutes: [{service: a}]",
+	 "1:15: `https://1.2.3.4`: https:// to an endpoint is not supported, only http://\n"},
+	{"services: {a: http://1.2.3.4/x}\nroutes: [{service: a}]",
+	 "1:15: `http://1.2.3.4/x`: an endpoint is an address: it has no path, `http://10.0.0.1:3000` say\n"},
+	{"services: {a: 1.2.3.4}\nroutes: [{service: a}]",
+	 "1:15: `1.2.3.4`: an address needs a port, as in 127.0.0.1:8080\n"},
+	{"services: {a: '::1'}\nroutes: [{service: a}]",
+	 "1:15: `::1`: an IPv6 address must be in brackets, as in [::1]:8080\n"},
+	{"services: {a: ':80'}\nroutes: [{service: a}]",
+	 "1:15: `:80`: an endpoint needs an address before its port\n"},
+	{"services: {a: [1.2.3.4:5, 1.2.3.4:5]}\nroutes: [{service: a}]",
+	 "1:27: the endpoint `1.2.3.4:5` is there twice\n"},
+	{"services: {a: }\nroutes: [{service: a}]", "1:12: the service `a` needs endpoints; `[]` is none\n"},
+	{"services: {a/b: []}\nroutes: [{service: a/b}]",
+	 "1:12: `a/b`: a service's name has 1 to 63 letters, digits, `-`, `_` and `.`\n"},
+	{"services: {a: {endpoints: [], host: endpont}}\nroutes: [{service: a}]",
+	 "1:37: `endpont` is neither keep nor endpoint, did you mean `endpoint`?\n"},
+	{"services: {a: {host: x.de}}\nroutes: [{service: a}]", "1:15: a service needs `endpoints`\n"},
+	/* routes */
+	{ROUTE("service: wbe"), "3:12: there is no service `wbe`, did you mean `web`?\n"},
+	{ROUTE("service: nothing-like-it"), "3:12: there is no service `nothing-like-it`\n"},
+	{ROUTE("servce: web"), "3:3: unknown key `servce` in a route, did you mean `service`?\n"},
+	{ROUTE("path: /a"), "3:3: a route needs `service`, `redirect` or `answer`\n"},
+	{ROUTE("{service: web, answer: {}}"), "3:18: a route has one action: `service` or `answer`\n"},
+	{ROUTE("{service: web, path: api}"), "3:24: the path `api` must begin with `/`\n"},
+	{ROUTE("{service: web, path: /a?b}"),
+	 "3:24: the path `/a?b` has `?` or `#`: routes look at the path alone\n"},
+	{ROUTE("{service: web, path: /a/../b}"),
+	 "3:24: the path `/a/../b` has a `.` or `..` segment and would match nothing\n"},
+	{ROUTE("{service: web, path: {prefix: /a, exact: /b}}"), "3:37: a path is either a `prefix` or `exact`\n"},
+	{ROUTE("{service: web, path: {}}"), "3:24: a path is either a `prefix` or `exact`\n"},
+	{ROUTE("{service: web, host: 'a:80'}"), "3:24: `a:80` has a port: routes look at the name alone\n"},
+	{ROUTE("{service: web, host: 'a.*'}"),
+	 "3:24: `a.*` may have `*` only as its first part, as in `*.example.com`\n"},
+	{ROUTE("{service: web, host: [a..b]}"), "3:25: `a..b` has an empty part between dots\n"},
+	{ROUTE("{service: web, path: {exact: /a}, strip_prefix: on}"),
+	 "3:37: `strip_prefix` needs a path that is a prefix\n"},
+	{ROUTE("{service: web, strip_prefix: on, replace_prefix: /x}"),
+	 "3:36: `strip_prefix` or `replace_prefix`, not both\n"},
+	{ROUTE("{answer: {}, replace_prefix: /x}"), "3:16: `replace_prefix` is for a route with a `service`\n"},
+	{ROUTE("redirect: {}"), "3:13: a redirect needs `to`\n"},
+	{ROUTE("redirect: {to: foo}"), "3:18: `foo` must begin with http://, https:// or /\n"},
+	{ROUTE("redirect: {to: '/{path}'}"),
+	 "3:18: `/{path}` begins with two slashes, which is another host to a browser\n"},
+	{ROUTE("redirect: {to: 'https://{path}'}"), "3:18: `https://{path}` has no host\n"},
+	{ROUTE("redirect: {to: 'https://a/{query}'}"),
+	 "3:18: `{query}` is no placeholder; there are {host} and {path}\n"},
+	{ROUTE("redirect: {to: /x, status: 300}"), "3:30: `status` is one of 301, 302, 303, 307 or 308, not `300`\n"},
+	{ROUTE("answer: {status: 199}"), "3:20: `status` must be from 200 to 599, not 199\n"},
+	{ROUTE("answer: {status: 304, body: x}"), "3:25: an answer with status 304 has no body\n"},
+	{ROUTE("{service: web, request_headers: {set: {Host: x}}}"),
+	 "3:42: `Host` cannot be changed here; see `host` of a service\n"},
+	{ROUTE("{service: web, request_headers: {remove: [te]}}"),
+	 "3:45: `te` belongs to one connection and cannot be changed here\n"},
+	{ROUTE("{service: web, response_headers: {add: {content-length: 1}}}"),
+	 "3:43: `content-length` is the framing of a message and cannot be changed here\n"},
+	{ROUTE("{service: web, response_headers: {add: {'a b': 1}}}"), "3:43: `a b` is not a header name\n"},
+	{ROUTE("{service: web, response_headers: {add: {a: \"b\\nc\"}}}"),
+	 "3:46: a header's value has no control bytes, and no space at its ends\n"},
+	{ROUTE("{service: web, response_headers: {set: {a: 1, A: 2}}}"),
+	 "3:49: `A` is there twice: names are the same in any case\n"},
+	{ROUTE("service: web\n- service: api"),
+	 "4:3: the route on line 4 has the same host and path as that on line 3\n"},
+	{ROUTE("{service: web, host: A.de, path: /x/}\n- {service: api, host: [b.de, a.de.], path: /x}"),
+	 "4:3: the route on line 4 has the same host and path as that on line 3\n"},
+	{ROUTE("{service: web, host: [a.de, A.de]}"), "3:3: the route on line 3 has the host `a.de` twice\n"},
+	{"defaults: {path: /x}" ROUTES, "1:12: unknown key `path` in `defaults`; it is a key of a route\n"},
+	{"defaults: {x_forwarded: apend}" ROUTES,
+	 "1:25: `x_forwarded` is one of append, replace or off, not `apend`, did you mean `append`?\n"},
+	/* variables */
+	{"workers: ${NOPE}" ROUTES, "1:10: the variable `NOPE` is not set\n"},
+	{"listen: 1.2.3.4:${NOPE}" ROUTES, "1:17: the variable `NOPE` is not set\n"},
+	{"listen: \":${NOPE}\"" ROUTES, "1:11: the variable `NOPE` is not set\n"},
+	{"workers: ${PORT" ROUTES, "1:10: `${` without `}`\n"},
+	{"workers: ${}" ROUTES, "1:10: `${` must be followed by a name of letters, digits and `_`\n"},
+	{"workers: ${PORT-1}" ROUTES, "1:10: a variable is ${NAME} or ${NAME:-default}\n"},
+	{"workers: $PORT" ROUTES, "1:10: `$` begins a variable, as in ${NAME}; write `$$` for a dollar\n"},
+	{"workers: ${PORT}" ROUTES, "1:10: `workers` must be from 1 to 256, or auto, not 3000\n"},
+	{"workers: ${EMPTY}" ROUTES, "1:10: `workers` needs a text, not nothing\n"},
+};
+
+static void each_error_at_its_place(void **state)
+{
+	char out[4096];
+	int wrong = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		parse_bad(bad[i].text, out, sizeof out);
+		if (strcmp(out, bad[i].errors) == 0)
+			continue;
+		fprintf(stderr, "--- %s\nwant %sgot  %s", bad[i].text, bad[i].errors, out);
+		wrong++;
+	}
+	assert_int_equal(wrong, 0);
+}
+
+static void ten_errors_are_ten(void **state)
+{
+	static const char text[] =
+		"workers: 0\n"
+		"listen: 80\n"
+		"limit: {}\n"
+		"timeouts: {head: 10}\n"
+		"log: {level: loud}\n"
+		"services: {web: db:80, web: []}\n"
+		"routes:\n"
+		"- {service: wbe}\n"
+		"- {path: x, service: web}\n"
+		"- {host: a.de}\n";
+	static const struct { unsigned line, column; } want[] = {
+		{1, 10}, {2, 9}, {3, 1}, {4, 18}, {5, 14}, {6, 17}, {6, 24}, {8, 13}, {9, 10}, {10, 3},
+	};
+	struct conf_errors e;
+
+	(void)state;
+	conf_errors_init(&e);
+	assert_null(conf_parse("t.yaml", str_of(text), NULL, &e));
+	assert_int_equal(e.count, 10);
+	for (size_t i = 0; i < 10; i++) {
+		assert_int_equal(e.items[i].pos.line, want[i].line);
+		assert_int_equal(e.items[i].pos.column, want[i].column);
+	}
+	conf_errors_fini(&e);
+}
+
+static void errors_are_printed(void **state)
+{
+	static const char text[] = "limits:\n  h\xc3\xa9\x61\x64: \"\xe2\x82\xac\"\nroutes: [{answer: {}}]\n";
+	char *out = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&out, &n);
+	struct conf_errors e;
+
+	(void)state;
+	conf_errors_init(&e);
+	assert_null(conf_parse("a.yaml", str_of(text), NULL, &e));
+	conf_errors_print(&e, f);
+	fclose(f);
+	assert_string_equal(out, "a.yaml:2:3: unknown key `h\xc3\xa9\x61\x64` in `limits`, did you mean `head`?\n"
+			    "      h\xc3\xa9\x61\x64: \"\xe2\x82\xac\"\n      ^\n");
+	free(out);
+	conf_errors_fini(&e);
+}
+
+static void many_errors_are_counted(void **state)
+{
+	char *out = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&out, &n);
+	struct conf_errors e;
+
+	(void)state;
+	fputs("routes:\n", f);
+	for (int i = 0; i < 250; i++)
+		fputs("- service: x\n", f);
+	fflush(f);
+	conf_errors_init(&e);
+	assert_null(conf_parse("a.yaml", (struct str){out, n}, NULL, &e));
+	assert_int_equal(e.count, CONF_ERRORS_MAX);
+	assert_int_equal(e.more, 150);
+	rewind(f);
+	conf_errors_print(&e, f);
+	fclose(f);
+	assert_non_null(strstr(out, "\na.yaml: and 150 more\n"));
+	free(out);
+	conf_errors_fini(&e);
+}
+
+static void a_file_is_loaded(void **state)
+{
+	struct conf_errors e;
+
+	(void)state;
+	conf_errors_init(&e);
+	assert_null(conf_load("/nonexistent/x.yaml", NULL, &e));
+	assert_int_equal(e.count, 1);
+	assert_string_equal(e.file, "/nonexistent/x.yaml");
+	assert_string_equal(e.items[0].text.p, "cannot be opened: No such file or directory");
+	conf_errors_fini(&e);
+	conf_errors_init(&e);
+	assert_null(conf_load("/", NULL, &e));
+	assert_string_equal(e.items[0].text.p, "cannot be read: Is a directory");
+	conf_errors_fini(&e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_error_at_its_place),
+		cmocka_unit_test(ten_errors_are_ten),
+		cmocka_unit_test(errors_are_printed),
+		cmocka_unit_test(many_errors_are_counted),
+		cmocka_unit_test(a_file_is_loaded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

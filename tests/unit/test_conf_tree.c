@@ -1,0 +1,406 @@
+/* conf: the tree of a file, values, variables, and the reference page beside the table of keys. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include "conf/conf.h"
+#include "conf/keys.h"
+#include "conf/scalar.h"
+#include "lib/base/mem.h"
+
+static char *scripted_env(const char *name)
+{
+	static char port[] = "3000", empty[] = "", shape[] = "x, b: [y]", dollars[] = "${PORT}$";
+
+	return strcmp(name, "PORT") == 0 ? port : strcmp(name, "EMPTY") == 0 ? empty :
+		strcmp(name, "SHAPE") == 0 ? shape : strcmp(name, "DOLLARS") == 0 ? dollars : NULL;
+}
+
+static struct conf *parse_ok(const char *text)
+{
+	struct conf_errors e;
+	struct conf *c;
+
+	conf_errors_init(&e);
+	c = conf_parse("t.yaml", str_of(text), scripted_env, &e);
+	if (!c)
+		conf_errors_print(&e, stderr);
+	conf_errors_fini(&e);
+	assert_non_null(c);
+	return c;
+}
+
+static void assert_str(struct str s, const char *want)
+{
+	assert_non_null(s.p);
+	assert_string_equal(s.p, want);
+	assert_int_equal(s.n, strlen(want));
+}
+
+static const char whole[] =
+	"workers: 3\n"
+	"listen:\n"
+	"- :8080\n"
+	"- {address: '[::1]:0', trusted_proxies: ['10.0.0.0/8', '::1'], x_forwarded: off, forwarded: yes, via: off,\n"
+	"   request_id: off, underscores: refuse, upgrade: off}\n"
+	"- unix:/tmp/s\n"
+	"defaults: {x_forwarded: replace, host: endpoint, body_limit: 1MB, response_headers: {remove: Server}}\n"
+	"services:\n"
+	"  web: [http://10.0.0.1, localhost:81, '[fd00::1]:82', unix:/run/a]\n"
+	"  api: {endpoints: 1.2.3.4:5, host: 'x.de:8080', max_connections: 7}\n"
+	"routes:\n"
+	"- {host: [A.de, '*.B.de'], path: /api/, service: api, replace_prefix: /v2, body_limit: off,\n"
+	"   response_headers: {set: {A: b}}, timeouts: {first_byte: 5m, tunnel: 0}}\n"
+	"- {path: {exact: /x/}, redirect: {to: 'https://{host}/a{path}', status: 308}}\n"
+	"- answer: {status: 404, body: \"no\\n\"}\n"
+	"limits: {body: 2GiB, receive_window: off, replay: 0}\n"
+	"timeouts: {first_byte: 90s, between_bytes: off, drain: 500ms}\n"
+	"log: {level: error, error: ./e.log, access: off, format: json, buffer: 1MiB}\n";
+
+static void listeners_are_read(void **state)
+{
+	struct conf *c = parse_ok(whole);
+	const struct conf_listen *l = c->listens;
+
+	(void)state;
+	assert_int_equal(c->workers, 3);
+	assert_int_equal(c->listen_count, 3);
+	assert_true(l[0].address.any && l[0].address.kind == CONF_INET6 && l[0].address.port == 8080);
+	assert_int_equal(l[0].pos.line, 3);
+	assert_int_equal(l[0].x_forwarded, CONF_XF_REPLACE);
+	assert_str(l[0].via, "thimble");
+	assert_str(l[0].request_id, "X-Request-Id");
+	assert_int_equal(l[0].underscores, CONF_UNDERSCORES_DROP);
+	assert_int_equal(l[0].upgrade.count, 1);
+	assert_str(l[0].upgrade.items[0], "websocket");
+	assert_true(!l[1].address.any && l[1].address.kind == CONF_INET6 && l[1].address.ip[15] == 1);
+	assert_int_equal(l[1].trusted_proxies.count, 2);
+	assert_int_equal(l[1].trusted_proxies.items[0].bits, 8);
+	assert_int_equal(l[1].trusted_proxies.items[1].bits, 128);
+	assert_int_equal(l[1].x_forwarded, CONF_XF_OFF);
+	assert_true(l[1].forwarded);
+	assert_str(l[1].via, "");
+	assert_str(l[1].request_id, "");
+	assert_int_equal(l[1].underscores, CONF_UNDERSCORES_REFUSE);
+	assert_int_equal(l[1].upgrade.count, 0);
+	assert_int_equal(l[2].address.kind, CONF_UNIX);
+	assert_str(l[2].address.path, "/tmp/s");
+	conf_free(c);
+}
+
+static void services_and_routes_are_read(void **state)
+{
+	struct conf *c = parse_ok(whole);
+	const struct conf_service *s = c->services;
+	const struct conf_route *r = c->routes;
+
+	(void)state;
+	assert_int_equal(c->service_count, 2);
+	assert_str(s[0].name, "web");
+	assert_int_equal(s[0].endpoints.count, 4);
+	assert_int_equal(s[0].endpoints.items[0].port, 80);
+	assert_str(s[0].endpoints.items[0].text, "10.0.0.1");
+	assert_memory_equal(s[0].endpoints.items[1].ip, "\x7f\0\0\x01", 4);
+	assert_int_equal(s[0].host_kind, CONF_HOST_ENDPOINT);
+	assert_true(s[1].index == 1 && s[1].host_kind == CONF_HOST_NAME && s[1].max_connections == 7);
+	assert_str(s[1].host, "x.de:8080");
+
+	assert_int_equal(c->route_count, 3);
+	assert_true(r[0].service == &s[1] && r[0].action == CONF_ACTION_SERVICE);
+	assert_str(r[0].hosts.items[0], "a.de");
+	assert_str(r[0].hosts.items[1], "*.b.de");
+	assert_str(r[0].path, "/api");
+	assert_str(r[0].replace_prefix, "/v2");
+	assert_true(r[0].body_limit == CONF_NO_LIMIT);
+	assert_true(r[0].response_headers.set.count == 1 && r[0].response_headers.remove.count == 0);
+	assert_int_equal(r[0].timeouts.first_byte, 300000);
+	assert_int_equal(r[0].timeouts.between_bytes, 0);
+	assert_int_equal(r[0].timeouts.tunnel, 0);
+	assert_true(r[1].action == CONF_ACTION_REDIRECT && r[1].path_kind == CONF_PATH_EXACT);
+	assert_str(r[1].path, "/x/");
+	assert_int_equal(r[1].redirect.status, 308);
+	assert_int_equal(r[1].redirect.part_count, 4);
+	assert_int_equal(r[1].redirect.parts[1].kind, CONF_PART_HOST);
+	assert_str(r[1].redirect.parts[2].text, "/a");
+	assert_int_equal(r[1].redirect.parts[3].kind, CONF_PART_PATH);
+	assert_int_equal(r[1].body_limit, 1000000);
+	assert_int_equal(r[1].response_headers.remove.count, 1);
+	assert_str(r[1].response_headers.remove.items[0].name, "Server");
+	assert_int_equal(r[1].timeouts.first_byte, 90000);
+	assert_int_equal(r[1].timeouts.tunnel, 3600000);
+	assert_true(r[2].action == CONF_ACTION_ANSWER && r[2].answer.status == 404);
+	assert_str(r[2].answer.body, "no\n");
+	assert_str(r[2].answer.type, "text/plain");
+	assert_str(r[2].path, "/");
+	conf_free(c);
+}
+
+static void top_maps_are_read(void **state)
+{
+	struct conf *c = parse_ok(whole);
+
+	(void)state;
+	assert_int_equal(c->limits.body, 2ull << 30);
+	assert_int_equal(c->limits.receive_window, 0);
+	assert_int_equal(c->limits.replay, 0);
+	assert_int_equal(c->limits.head, 64 * 1024);
+	assert_int_equal(c->timeouts.first_byte, 90000);
+	assert_int_equal(c->timeouts.drain, 500);
+	assert_int_equal(c->timeouts.idle, 75000);
+	assert_int_equal(c->log.level, CONF_LOG_ERROR);
+	assert_int_equal(c->log.error.kind, CONF_SINK_FILE);
+	assert_str(c->log.error.path, "./e.log");
+	assert_int_equal(c->log.access.kind, CONF_SINK_OFF);
+	assert_int_equal(c->log.format, CONF_FORMAT_JSON);
+	conf_free(c);
+	c = parse_ok("routes: [{answer: {}}]\n");
+	assert_int_equal(c->workers, 0);
+	assert_int_equal(c->listen_count, 1);
+	assert_memory_equal(c->listens[0].address.ip, "\x7f\0\0\x01", 4);
+	assert_int_equal(c->listens[0].address.port, 8080);
+	assert_int_equal(c->log.error.kind, CONF_SINK_STDERR);
+	assert_int_equal(c->log.access.kind, CONF_SINK_STDOUT);
+	assert_true(c->limits.body == CONF_NO_LIMIT && c->routes[0].body_limit == CONF_NO_LIMIT);
+	conf_free(c);
+}
+
+static void variables_are_values(void **state)
+{
+	struct conf *c = parse_ok("\xef\xbb\xbfservices: {a: '127.0.0.1:${PORT}'}\n"
+				  "limits: {head: '${EMPTY:-2}KiB', fields: '${NOPE:-9}'}\n"
+				  "listen: ['${EMPTY}:80']\n"
+				  "routes: [{answer: {body: '${SHAPE} $${PORT} ${DOLLARS}'}}]\n");
+
+	(void)state;
+	assert_int_equal(c->services[0].endpoints.items[0].port, 3000);
+	assert_int_equal(c->limits.head, 2048);
+	assert_int_equal(c->limits.target, 2048);
+	assert_int_equal(c->limits.fields, 9);
+	assert_true(c->listens[0].address.any);
+	assert_str(c->routes[0].answer.body, "x, b: [y] ${PORT} ${PORT}$");
+	conf_free(c);
+}
+
+static void units_are_read_and_written(void **state)
+{
+	static const struct { const char *text; uint64_t v; } sizes[] = {
+		{"0B", 0}, {"7B", 7}, {"1KB", 1000}, {"1kb", 1000}, {"3KiB", 3072}, {"2MB", 2000000}, {"1MiB", 1 << 20},
+		{"1GB", 1000000000}, {"4GiB", 4ull << 30},
+	}, durations[] = {
+		{"0ms", 0}, {"1ms", 1}, {"90s", 90000}, {"2m", 120000}, {"3h", 10800000}, {"1d", 86400000},
+	};
+	static const char *const wrong[] = {"", "s", "1", "1x", "-1s", "1 s", "1.5s", "99999999999999999999s",
+					    "999999999999999999d"};
+	char out[CONF_NUMBER_TEXT];
+	uint64_t v = 42;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		assert_null(conf_read_size(str_of(sizes[i].text), &v));
+		assert_int_equal(v, sizes[i].v);
+		conf_write_size(v, out);
+		assert_null(conf_read_size(str_of(out), &v));
+		assert_int_equal(v, sizes[i].v);
+	}
+	for (size_t i = 0; i < sizeof durations / sizeof durations[0]; i++) {
+		assert_null(conf_read_duration(str_of(durations[i].text), &v));
+		assert_int_equal(v, durations[i].v);
+		conf_write_duration(v, out);
+		assert_null(conf_read_duration(str_of(out), &v));
+		assert_int_equal(v, durations[i].v);
+	}
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		v = 42;
+		assert_non_null(conf_read_duration(str_of(wrong[i]), &v));
+		assert_int_equal(v, 42);
+	}
+}
+
+static void a_target_is_enough(void **state)
+{
+	struct conf_errors e;
+	struct conf *c;
+
+	(void)state;
+	conf_errors_init(&e);
+	c = conf_for_target("http://127.0.0.1:3000", NULL, &e);
+	assert_non_null(c);
+	assert_int_equal(c->listens[0].address.port, 8080);
+	assert_true(c->route_count == 1 && !c->routes[0].hosts.count && c->routes[0].service == c->services);
+	assert_int_equal(c->services[0].endpoints.items[0].port, 3000);
+	conf_free(c);
+	assert_null(conf_for_target("x: y", "[", &e));
+	assert_int_equal(e.count, 2);
+	assert_string_equal(e.items[0].text.p, "`[`: `[` without `]`");
+	assert_string_equal(e.items[1].text.p, "`x: y`: endpoint must be an IP address, localhost or unix:/path");
+	conf_errors_fini(&e);
+	conf_errors_init(&e);
+	assert_null(conf_for_target("", NULL, &e));
+	assert_int_equal(e.count, 1);
+	conf_errors_fini(&e);
+}
+
+static void no_memory_is_told(void **state)
+{
+	bool done = false;
+
+	(void)state;
+	for (size_t n = 1; !done; n++) {
+		struct conf_errors e;
+		struct conf *c;
+
+		conf_errors_init(&e);
+		mem_fail_from(n);
+		c = conf_parse("t.yaml", str_of(whole), NULL, &e);
+		mem_fail_from(0);
+		done = c != NULL;
+		assert_true(done ? !e.count && !e.no_memory : e.no_memory);
+		conf_free(c);
+		conf_errors_fini(&e);
+	}
+}
+
+static void many_routes_load_fast(void **state)
+{
+	char *out = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&out, &n);
+	struct timespec a, b;
+	struct conf *c;
+
+	(void)state;
+	fputs("services:\n", f);
+	for (int i = 0; i < 1000; i++)
+		fprintf(f, "  s%d: [10.0.%d.%d:80, 10.1.%d.%d:80]\n", i, i / 250, i % 250 + 1, i / 250, i % 250 + 1);
+	fputs("routes:\n", f);
+	for (int i = 0; i < 10000; i++)
+		fprintf(f, "- host: h%d.example.com\n  path: /api/v%d\n  service: s%d\n", i, i % 7, i % 1000);
+	fclose(f);
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	c = parse_ok(out);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	assert_int_equal(c->route_count, 10000);
+	assert_str(c->routes[9999].service->name, "s999");
+	print_message("10,000 routes, %zu bytes: %.1f ms\n", n,
+		      (double)(b.tv_sec - a.tv_sec) * 1e3 + (double)(b.tv_nsec - a.tv_nsec) / 1e6);
+	conf_free(c);
+	free(out);
+}
+
+static char *page_read(void)
+{
+	FILE *f = fopen(THIMBLE_SOURCE "/docs/configuration.md", "r");
+	char *p = NULL;
+	size_t cap = 0;
+
+	assert_non_null(f);
+	assert_true(getdelim(&p, &cap, '\0', f) > 0);
+	fclose(f);
+	return p;
+}
+
+static void examples_of_the_page_are_right(void **state)
+{
+	char *page = page_read(), *at = page, *end;
+	int examples = 0;
+
+	(void)state;
+	while ((at = strstr(at, "```yaml\n"))) {
+		at += strlen("```yaml\n");
+		end = strstr(at, "```");
+		assert_non_null(end);
+		*end = '\0';
+		conf_free(parse_ok(at));
+		at = end + 1;
+		examples++;
+	}
+	assert_true(examples >= 5);
+	free(page);
+}
+
+/* The row of `k` in the section of its noun, copied; NULL: there is none. */
+static char *page_row(const char *page, const struct conf_key *k)
+{
+	static const char *const sections[CONF_NOUNS] = {
+		[CONF_TOP] = "\n## The file\n", [CONF_LIMITS] = "\n## limits\n", [CONF_TIMEOUTS] = "\n## timeouts\n",
+		[CONF_LOG] = "\n## log\n", [CONF_LISTEN] = "\n## listen\n", [CONF_SERVICE] = "\n## services\n",
+		[CONF_ROUTE] = "\n## routes\n", [CONF_PATH] = "\n### path\n", [CONF_REDIRECT] = "\n### redirect\n",
+		[CONF_ANSWER] = "\n### answer\n", [CONF_HEADERS] = "\n### headers\n",
+		[CONF_ROUTE_TIMEOUTS] = "\n### timeouts of a route\n",
+	};
+	const char *at = strstr(page, sections[k->noun]), *end, *row;
+	char start[64];
+
+	assert_non_null(at);
+	end = strstr(at + 1, "\n#");
+	snprintf(start, sizeof start, "\n| `%s` |", k->name);
+	row = strstr(at, start);
+	return row && (!end || row < end) ? strndup(row + 1, strcspn(row + 1, "\n")) : NULL;
+}
+
+static void bounds_text(const struct conf_key *k, char *out, size_t size)
+{
+	char min[CONF_NUMBER_TEXT], max[CONF_NUMBER_TEXT];
+
+	if (k->type == CONF_T_DURATION || k->type == CONF_T_SIZE) {
+		(k->type == CONF_T_SIZE ? conf_write_size : conf_write_duration)(k->min, min);
+		(k->type == CONF_T_SIZE ? conf_write_size : conf_write_duration)(k->max, max);
+		snprintf(out, size, "| %s, %s to %s", k->type == CONF_T_SIZE ? "size" : "duration", min, max);
+	} else if (k->type == CONF_T_COUNT) {
+		snprintf(out, size, "| %u to %u", (unsigned)k->min, (unsigned)k->max);
+	} else {
+		snprintf(out, size, "|");
+	}
+}
+
+static void every_key_is_on_the_page(void **state)
+{
+	char *page = page_read();
+	size_t count, wrong = 0;
+	const struct conf_key *keys = conf_keys(&count);
+
+	(void)state;
+	for (size_t i = 0; i < count; i++) {
+		const char *value = keys[i].fallback ? keys[i].fallback : keys[i].inherits;
+		char *row = page_row(page, &keys[i]), want[80], bounds[80];
+
+		if (value)
+			snprintf(want, sizeof want, "| `%s` |", value);
+		else
+			snprintf(want, sizeof want, "| |");
+		bounds_text(&keys[i], bounds, sizeof bounds);
+		if (!row || !strstr(row, want) || !strstr(row, bounds)) {
+			print_error("%s `%s` is not in docs/configuration.md with %s and %s\n",
+				    conf_noun_name(keys[i].noun), keys[i].name, want, bounds);
+			wrong++;
+		}
+		assert_true(keys[i].doc && *keys[i].doc);
+		free(row);
+	}
+	free(page);
+	assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(listeners_are_read),
+		cmocka_unit_test(services_and_routes_are_read),
+		cmocka_unit_test(top_maps_are_read),
+		cmocka_unit_test(variables_are_values),
+		cmocka_unit_test(units_are_read_and_written),
+		cmocka_unit_test(a_target_is_enough),
+		cmocka_unit_test(no_memory_is_told),
+		cmocka_unit_test(many_routes_load_fast),
+		cmocka_unit_test(examples_of_the_page_are_right),
+		cmocka_unit_test(every_key_is_on_the_page),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
