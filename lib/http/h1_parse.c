@@ -163,7 +163,7 @@ static enum codec_fault fields_finish(struct head *h)
 		struct field *f = &h->field[i];
 		const char *colon = f->name + f->name_len;
 
-		if (*colon != ':')
+		if (f->name_len == 0 || *colon != ':')
 			return FAULT_SYNTAX;
 		if (!f->value)
 			f->value = colon + 1;

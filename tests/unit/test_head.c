@@ -1,0 +1,122 @@
+/* Names, methods, reasons, and the fields of a head. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include "lib/http/head.h"
+#include "lib/http/vec.h"
+
+static const struct {
+	const char *name;
+	enum field_id id;
+} names[] = {
+	{"Host", FIELD_HOST}, {"hOsT", FIELD_HOST}, {"Hosts", FIELD_OTHER}, {"Hos", FIELD_OTHER},
+	{"Date", FIELD_DATE}, {"Content-Length", FIELD_CONTENT_LENGTH}, {"content-length", FIELD_CONTENT_LENGTH},
+	{"Content_Length", FIELD_OTHER}, {"Content-Lengtg", FIELD_OTHER}, {"Content-Type", FIELD_CONTENT_TYPE},
+	{"Transfer-Encoding", FIELD_TRANSFER_ENCODING}, {"TRANSFER-ENCODING", FIELD_TRANSFER_ENCODING},
+	{"Transfer-Encodinh", FIELD_OTHER}, {"Transfer\rEncoding", FIELD_OTHER}, {"TE", FIELD_TE}, {"te", FIELD_TE},
+	{"tf", FIELD_OTHER}, {"Via", FIELD_VIA}, {"Server", FIELD_SERVER}, {"Cookie", FIELD_COOKIE},
+	{"Expect", FIELD_EXPECT}, {"Referer", FIELD_REFERER}, {"Upgrade", FIELD_UPGRADE}, {"Trailer", FIELD_TRAILER},
+	{"Location", FIELD_LOCATION}, {"Forwarded", FIELD_FORWARDED}, {"Connection", FIELD_CONNECTION},
+	{"User-Agent", FIELD_USER_AGENT}, {"Keep-Alive", FIELD_KEEP_ALIVE}, {"Set-Cookie", FIELD_SET_COOKIE},
+	{"Proxy-Status", FIELD_PROXY_STATUS}, {"Authorization", FIELD_AUTHORIZATION},
+	{"HTTP2-Settings", FIELD_HTTP2_SETTINGS}, {"HTTP\x12-Settings", FIELD_OTHER},
+	{"X-Forwarded-For", FIELD_X_FORWARDED_FOR}, {"X-Forwarded-Host", FIELD_X_FORWARDED_HOST},
+	{"X-Forwarded-Proto", FIELD_X_FORWARDED_PROTO}, {"Proxy-Connection", FIELD_PROXY_CONNECTION},
+	{"", FIELD_OTHER}, {"X", FIELD_OTHER}, {"X-Forwarded-Fo\x12", FIELD_OTHER},
+};
+
+static void test_names(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (field_id_of(str_of(names[i].name)) != names[i].id)
+			fail_msg("%s is %d", names[i].name, field_id_of(str_of(names[i].name)));
+}
+
+static void test_methods(void **state)
+{
+	(void)state;
+	assert_int_equal(method_of(STR("GET")), METHOD_GET);
+	assert_int_equal(method_of(STR("get")), METHOD_OTHER);
+	assert_int_equal(method_of(STR("PATCH")), METHOD_PATCH);
+	assert_int_equal(method_of(STR("")), METHOD_OTHER);
+	assert_true(method_idempotent(METHOD_PUT));
+	assert_true(method_idempotent(METHOD_TRACE));
+	assert_false(method_idempotent(METHOD_POST));
+	assert_false(method_idempotent(METHOD_PATCH));
+	assert_false(method_idempotent(METHOD_OTHER));
+	assert_false(method_idempotent(METHOD_CONNECT));
+}
+
+static void test_reasons(void **state)
+{
+	(void)state;
+	assert_true(str_eq(status_reason(404), STR("Not Found")));
+	assert_true(str_eq(status_reason(100), STR("Continue")));
+	assert_true(str_eq(status_reason(299), STR("")));
+}
+
+static void test_fields(void **state)
+{
+	struct field room[4];
+	struct head h = {.field = room, .max_fields = 4};
+	unsigned i = 0;
+
+	(void)state;
+	assert_int_equal(head_add(&h, STR("A"), STR("1")), OK);
+	assert_int_equal(head_add(&h, STR("Via"), STR("2")), OK);
+	assert_int_equal(head_add(&h, STR("a"), STR("3")), OK);
+	assert_int_equal(head_add(&h, STR("B"), STR("4")), OK);
+	assert_int_equal(head_add(&h, STR("C"), STR("5")), ERR_LIMIT);
+	assert_ptr_equal(head_find(&h, STR("a"), &i), &room[0]);
+	assert_ptr_equal(head_find(&h, STR("a"), &i), &room[2]);
+	assert_null(head_find(&h, STR("a"), &i));
+	assert_ptr_equal(head_find_id(&h, FIELD_VIA), &room[1]);
+	assert_null(head_find_id(&h, FIELD_HOST));
+
+	assert_int_equal(head_set(&h, STR("A"), STR("9")), OK);	/* first one kept in place, the other gone */
+	assert_int_equal(h.n_fields, 3);
+	assert_true(str_eq(field_value(&room[0]), STR("9")));
+	assert_true(str_eq(field_name(&room[2]), STR("B")));
+	assert_int_equal(head_set(&h, STR("New"), STR("")), OK);
+	assert_int_equal(h.n_fields, 4);
+	assert_int_equal(head_set(&h, STR("More"), STR("")), ERR_LIMIT);
+	assert_int_equal(head_remove(&h, STR("b")), 1);
+	assert_int_equal(head_remove(&h, STR("b")), 0);
+	assert_int_equal(h.n_fields, 3);
+	assert_true(str_eq(field_name(&room[2]), STR("New")));
+}
+
+static void test_vec(void **state)
+{
+	static char scratch[8];
+	struct vec v = {.scratch = scratch, .end = scratch + sizeof(scratch)};
+
+	(void)state;
+	vec_reset(&v);
+	assert_int_equal(vec_copy(&v, STR("ab")), OK);
+	assert_int_equal(vec_copy(&v, STR("cd")), OK);
+	assert_int_equal(v.n, 1);	/* copies that follow each other are one piece */
+	assert_int_equal(vec_borrow(&v, STR("xyz")), OK);
+	assert_int_equal(vec_borrow(&v, STR("")), OK);
+	assert_int_equal(vec_copy(&v, STR("ef")), OK);
+	assert_int_equal(v.n, 3);
+	assert_int_equal(v.bytes, 9);
+	assert_int_equal(vec_copy(&v, STR("ghi")), ERR_LIMIT);
+	assert_int_equal(v.bytes, 9);
+	while (vec_room(&v))
+		assert_int_equal(vec_borrow(&v, STR("p")), OK);
+	assert_int_equal(vec_borrow(&v, STR("p")), ERR_LIMIT);
+	assert_int_equal(vec_copy(&v, STR("q")), ERR_LIMIT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names), cmocka_unit_test(test_methods), cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_fields), cmocka_unit_test(test_vec),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
