@@ -17,8 +17,6 @@
 #include "proxy/log.h"
 
 #define CUT_MARK "..."
-#define WORD_ONES 0x0101010101010101ull
-#define WORD_TOPS 0x8080808080808080ull
 
 /* Labels 5, tokens 2, each string with quotes and mark; and 1 KiB is for keys, numbers, date and address. */
 _Static_assert(ACCESS_TARGET_MAX + ACCESS_REFERER_MAX + ACCESS_AGENT_MAX + ACCESS_AUTHORITY_MAX +
@@ -28,168 +26,151 @@ _Static_assert(ACCESS_TARGET_MAX + ACCESS_REFERER_MAX + ACCESS_AGENT_MAX + ACCES
 /* `json` below is a constant wherever it is used: two copies, no tests. */
 #define INLINE inline __attribute__((always_inline))
 
-static const char hex[16] = "0123456789abcdef";
+/* Two digits for each byte. */
+#define ROW(h) h "0" h "1" h "2" h "3" h "4" h "5" h "6" h "7" h "8" h "9" h "a" h "b" h "c" h "d" h "e" h "f"
+static const char hex[] = ROW("0") ROW("1") ROW("2") ROW("3") ROW("4") ROW("5") ROW("6") ROW("7")
+	ROW("8") ROW("9") ROW("a") ROW("b") ROW("c") ROW("d") ROW("e") ROW("f");
 
 /* Appends a string literal. */
 #define PUT(o, literal) (memcpy((o), (literal), sizeof(literal) - 1), (o) + sizeof(literal) - 1)
 
 static inline char *put_two(char *o, unsigned v)
 {
-	o[0] = (char)('0' + v / 10);
-	o[1] = (char)('0' + v % 10);
+	static const char two[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+		"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+
+	memcpy(o, two + 2 * v, 2);
 	return o + 2;
+}
+
+/* Up to 999. */
+static inline char *put_small(char *o, unsigned v)
+{
+	if (v < 10) {
+		*o = (char)('0' + v);
+		return o + 1;
+	}
+	if (v < 100)
+		return put_two(o, v);
+	*o = (char)('0' + v / 100);
+	return put_two(o + 1, v % 100);
 }
 
 /* As num_dec, in place and two digits a step: a line holds a dozen numbers. */
 static inline char *put_number(char *o, uint64_t v)
 {
-	uint64_t ten = 10;
-	unsigned n = 1;
-	char *p;
-
-	while (n < NUM_DEC_MAX && v >= ten) {
-		ten *= 10;
-		n++;
+	if (v < 1000)
+		return put_small(o, (unsigned)v);
+	if (v < 100000) {
+		o = put_small(o, (unsigned)v / 100);
+		return put_two(o, (unsigned)v % 100);
 	}
-	for (p = o + n; v >= 100; v /= 100)
-		put_two(p -= 2, (unsigned)(v % 100));
-	if (v >= 10)
-		put_two(o, (unsigned)v);
-	else
-		*o = (char)('0' + v);
-	return o + n;
-}
-
-/* The bytes of `w` (the first in the lowest place) that a line cannot hold as they are: the
- * top bit of each is set, exactly up to the first one.  Plain is 0x21-0x7e, and with `json` the
- * space too, without quote and backslash. */
-static INLINE uint64_t word_special(uint64_t w, bool json)
-{
-	uint64_t low = (w - WORD_ONES * (json ? 0x20 : 0x21)) & ~w;
-	uint64_t quote = w ^ WORD_ONES * '"', slash = w ^ WORD_ONES * '\\';
-
-	quote = (quote - WORD_ONES) & ~quote;
-	slash = (slash - WORD_ONES) & ~slash;
-	return (low | quote | slash | w | (w + WORD_ONES)) & WORD_TOPS;
-}
-
-static inline bool byte_special(unsigned char c, bool json)
-{
-	return c < (json ? 0x20 : 0x21) || c > 0x7e || c == '"' || c == '\\';
-}
-
-static INLINE char *put_byte(char *o, unsigned char c, bool json)
-{
-	if (!byte_special(c, json)) {
-		*o = (char)c;
-		return o + 1;
+	if (v < 10000000) {
+		o = put_small(o, (unsigned)v / 10000);
+		o = put_two(o, (unsigned)v / 100 % 100);
+		return put_two(o, (unsigned)v % 100);
 	}
+	return o + num_dec(o, v);
+}
+
+static INLINE char *put_escape(char *o, unsigned char c, bool json)
+{
 	if (json && (c == '"' || c == '\\')) {
 		o[0] = '\\';
 		o[1] = (char)c;
 		return o + 2;
 	}
 	o = json ? PUT(o, "\\u00") : PUT(o, "\\x");
-	o[0] = hex[c >> 4];
-	o[1] = hex[c & 15];
+	memcpy(o, hex + 2 * c, 2);
 	return o + 2;
 }
 
-static inline size_t byte_size(unsigned char c, bool json)
+static inline size_t escape_size(unsigned char c, bool json)
 {
-	return !byte_special(c, json) ? 1 : !json ? 4 : c == '"' || c == '\\' ? 2 : 6;
+	return !json ? 4 : c == '"' || c == '\\' ? 2 : 6;
 }
 
+/* Copies BLOCK bytes and returns how many of them, from the first on, are plain: what a line can
+ * hold as it is, 0x21-0x7e without quote and backslash, and with `json` the space too. */
 #ifdef __SSE2__
-/* As word_special for 16 bytes, a bit each. */
-static INLINE unsigned block_special(__m128i b, bool json)
+#define BLOCK 16
+static INLINE size_t put_block(char *o, const char *p, bool json)
 {
-	/* Signed: what is above 0x7f is below zero. */
-	__m128i low = _mm_cmplt_epi8(b, _mm_set1_epi8(json ? 0x20 : 0x21));
-	__m128i del = _mm_cmpeq_epi8(b, _mm_set1_epi8(0x7f));
+	__m128i b = _mm_loadu_si128((const __m128i *)(const void *)p);
+	/* Moved so that the plain range lies at the low end of signed bytes: one compare. */
+	const int least = json ? 0x20 : 0x21;
+	__m128i moved = _mm_add_epi8(b, _mm_set1_epi8((char)(0x80 - least)));
+	__m128i range = _mm_cmpgt_epi8(moved, _mm_set1_epi8((char)(0x7e - least - 0x80)));
 	__m128i quote = _mm_cmpeq_epi8(b, _mm_set1_epi8('"'));
 	__m128i slash = _mm_cmpeq_epi8(b, _mm_set1_epi8('\\'));
+	unsigned special = (unsigned)_mm_movemask_epi8(_mm_or_si128(range, _mm_or_si128(quote, slash)));
 
-	return (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(low, del), _mm_or_si128(quote, slash)));
+	_mm_storeu_si128((__m128i *)(void *)o, b);
+	return special ? (size_t)__builtin_ctz(special) : BLOCK;
 }
-#endif
-
-/* The last bytes of `s`, from p on and fewer than 8, as a word filled up with zeros. */
-static inline uint64_t word_tail(struct str s, const char *p)
+#else
+#define BLOCK 8
+static INLINE size_t put_block(char *o, const char *from, bool json)
 {
-	size_t n = (size_t)(s.p + s.n - p);
-	uint32_t lo, hi;
-	uint64_t w;
-
-	if (s.n >= 8) {
-		memcpy(&w, s.p + s.n - 8, 8);
-		return n ? w >> (64 - 8 * n) : 0;
-	}
-	if (n >= 4) {
-		memcpy(&lo, p, 4);
-		memcpy(&hi, p + n - 4, 4);
-		return lo | (uint64_t)hi << (8 * n - 32);
-	}
-	for (w = 0; n; n--)
-		w = w << 8 | (unsigned char)p[n - 1];
-	return w;
-}
-
-/* Copies plain bytes from p on, in blocks, up to the first that is not plain or, at the end
- * of the string or near the limit, fewer; returns how many.  Writes up to 16 bytes at a time, but not past `limit`. */
-static INLINE size_t put_plain(char *o, struct str s, const char *p, const char *limit, bool json)
-{
-	const char *end = s.p + s.n;
+	const unsigned char *p = (const unsigned char *)from;
 	size_t n = 0;
 
-#ifdef __SSE2__
-	while ((size_t)(end - p) >= n + 16 && (size_t)(limit - o) >= n + 16) {
-		__m128i b = _mm_loadu_si128((const __m128i *)(const void *)(p + n));
-		unsigned special = block_special(b, json);
-
-		_mm_storeu_si128((__m128i *)(void *)(o + n), b);
-		if (special)
-			return n + (size_t)__builtin_ctz(special);
-		n += 16;
+	for (; n < BLOCK; n++) {
+		if (p[n] < (json ? 0x20 : 0x21) || p[n] > 0x7e || p[n] == '"' || p[n] == '\\')
+			break;
+		o[n] = p[n];
 	}
-#endif
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	while ((size_t)(limit - o) >= n + 8) {
-		bool whole = (size_t)(end - p) >= n + 8;
-		uint64_t w, special;
-
-		if (whole)
-			memcpy(&w, p + n, 8);
-		else
-			w = word_tail(s, p + n);
-		memcpy(o + n, &w, 8);
-		special = word_special(w, json);
-		if (special)	/* always in a tail: the zeros after it */
-			return n + (size_t)(__builtin_ctzll(special) >> 3);
-		n += 8;
-	}
-#endif
 	return n;
 }
+#endif
 
+/* memcpy of n < 16 bytes: the two halves may overlap. */
+static INLINE void copy_short(char *to, const char *from, size_t n)
+{
+	if (n >= 8) {
+		memcpy(to, from, 8);
+		memcpy(to + n - 8, from + n - 8, 8);
+	} else if (n >= 4) {
+		memcpy(to, from, 4);
+		memcpy(to + n - 4, from + n - 4, 4);
+	} else if (n) {
+		to[0] = from[0];
+		to[n / 2] = from[n / 2];
+		to[n - 1] = from[n - 1];
+	}
+}
+
+/* What is left when no whole block is left moves to a place with a block of zeros behind it: a
+ * zero is not plain, so that the end is found as an escape is.  May write a block past the result. */
 static INLINE char *put_escaped(char *o, struct str s, size_t max, bool json, bool *cut)
 {
-	const char *p = s.p, *end = s.p + s.n;
-	const char *limit = o + max;
+	char tail[2 * BLOCK] = {0};
+	const char *p = s.p, *end = s.p + s.n, *limit = o + max;
+	size_t need = BLOCK;
 
 	for (;;) {
-		size_t n = put_plain(o, s, p, limit, json);
-		unsigned char c;
+		size_t n;
 
+		if ((size_t)(end - p) < need) {
+			copy_short(tail, p, (size_t)(end - p));
+			end = tail + (end - p);
+			p = tail;
+			need = 0;
+		}
+		n = put_block(o, p, json);
 		p += n;
 		o += n;
+		if (o > limit) {
+			o -= o - limit;	/* all since the last escape is plain */
+			break;
+		}
+		if (n == BLOCK)
+			continue;
 		if (p == end)
 			return o;
-		c = (unsigned char)*p;
-		if (o + byte_size(c, json) > limit)
+		if (o + escape_size((unsigned char)*p, json) > limit)
 			break;
-		o = put_byte(o, c, json);
-		p++;
+		o = put_escape(o, (unsigned char)*p++, json);
 	}
 	*cut = true;
 	return PUT(o, CUT_MARK);
@@ -234,7 +215,7 @@ static char *json_duration(char *o, int64_t us)
 static char *put_ipv4(char *o, const uint8_t *a)
 {
 	for (int i = 0; i < 4; i++) {
-		o = put_number(o, a[i]);
+		o = put_small(o, a[i]);
 		*o++ = '.';
 	}
 	return o - 1;
