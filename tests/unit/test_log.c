@@ -27,11 +27,11 @@ static char dir[] = "/tmp/test_log.XXXXXX";
 
 static const char *at(const char *name)
 {
-	static char path[4][64];
+	static char path[4][300];
 	static int turn;
 	char *p = path[turn++ % 4];
 
-	snprintf(p, 64, "%s/%s", dir, name);
+	snprintf(p, 300, "%s/%s", dir, name);
 	return p;
 }
 
