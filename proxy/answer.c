@@ -1,0 +1,234 @@
+/* answer: see answer.h.
+ *
+ * Head, framing and body pieces of one read go out in one writev, straight from the scratch
+ * buffer that they were read to.  What the client does not take is copied to
+ * x->to_client; nothing more is read from the upstream until that is gone, so what one
+ * slow client holds is one read.  The read is small until the client has shown that it
+ * keeps up, and small again after it did not.
+ *
+ * The upstream connection is given back as soon as the answer has ended, while the client may
+ * still be reading its tail. */
+#include "proxy/answer.h"
+
+#include "lib/base/check.h"
+#include "proxy/forward.h"
+#include "proxy/pool.h"
+#include "proxy/request.h"
+#include "proxy/tunnel.h"
+
+#define KEEPS_UP (192u * 1024)	/* bytes taken without a short write */
+
+bool answer_flush(struct exchange *x)
+{
+	struct worker *w = x->w;
+	bool was_blocked = x->to_client;
+	ssize_t n = conn_output(w, x->client, (struct str){0}, &x->to_client, &w->vec);
+
+	if (n < 0) {
+		exchange_cut(x, errno == ENOMEM ? CAUSE_NO_MEMORY : CAUSE_CLIENT_LEFT);
+		return false;
+	}
+	x->flowed += (size_t)n;
+	if (x->to_client) {
+		x->flowed = 0;
+		if (n || !was_blocked)
+			worker_wait(w, x->client, w->list.write);
+		if (x->up)
+			worker_wait_end(&x->up->c);	/* it is not the upstream that we wait for */
+	} else if (was_blocked) {
+		worker_wait_end(x->client);
+	}
+	return true;
+}
+
+/* --- from the upstream --- */
+
+static void wait_for_bytes(struct exchange *x)
+{
+	uint32_t ms = x->route->spec.between_bytes_ms;
+
+	if (x->phase == PHASE_SENT)
+		ms = x->route->spec.first_byte_ms;
+	if (ms)
+		worker_wait(x->w, &x->up->c, ttl_list_for(&x->w->ttl, ms));
+	else
+		worker_wait_end(&x->up->c);
+}
+
+/* False when the exchange goes another way than reading on. */
+static bool answer_head(struct exchange *x, struct head *h)
+{
+	struct vec *v = &x->w->vec;
+	bool interim = h->status < 200 && h->status != 101;
+	enum cause cause = CAUSE_NONE;
+
+	worker_count_status(x->w, h->status);
+	if (!x->first_us)
+		x->first_us = x->w->now_us;
+	if (!interim)
+		cause = forward_answer(x, h);
+	if (!interim && (x->request != DIR_DONE || x->w->draining) && h->status != 101)
+		h1_close_after(&x->server);
+	if (cause == CAUSE_NONE && codec_put_head(&x->server.codec, 0, h, v) != OK)
+		cause = CAUSE_ANSWER_HEAD_SIZE;
+	if (cause != CAUSE_NONE) {
+		vec_reset(v);
+		exchange_fail(x, cause);
+		return false;
+	}
+	if (interim) {
+		exchange_move(x, MOVE_INTERIM);
+		return true;
+	}
+	x->status = h->status;
+	buf_free(&x->replay, &x->w->budget);
+	x->replayable = false;
+	exchange_move(x, h->status == 101 ? MOVE_SWITCH : MOVE_REPLY);
+	return h->status != 101;
+}
+
+static void answer_bad(struct exchange *x, enum codec_fault fault)
+{
+	bool passed = x->phase == PHASE_REPLYING;
+
+	if (passed && !answer_flush(x))	/* what came before is good */
+		return;
+	vec_reset(&x->w->vec);
+	if (fault == FAULT_CUT && !passed && !x->answered)
+		exchange_upstream_lost(x, CAUSE_UPSTREAM_CLOSED);
+	else
+		exchange_fail(x, cause_of_answer_fault(fault, passed));
+}
+
+/* The answer is whole.  `extra`: bytes came behind it, which nobody asked for; `ended`: put_end
+ * was called, with trailers. */
+static void answer_end(struct exchange *x, bool extra, bool ended)
+{
+	struct conn *up = &x->up->c;
+
+	if (!ended && codec_put_end(&x->server.codec, 0, NULL, &x->w->vec) != OK) {
+		vec_reset(&x->w->vec);
+		exchange_fail(x, CAUSE_ANSWER_CUT);
+		return;
+	}
+	if (!answer_flush(x))
+		return;
+	if (extra || x->request != DIR_DONE || request_pending(x) || !h1_reusable(&x->upstream))
+		up->t.flags |= CONN_BROKEN;	/* not to be used again */
+	if (x->request == DIR_OPEN) {
+		x->request = DIR_CUT;
+		x->client_closing = true;
+		worker_wait_end(x->client);
+		if (x->to_client)
+			worker_wait(x->w, x->client, x->w->list.write);
+	}
+	exchange_move(x, MOVE_UPSTREAM_END);
+	if (!x->to_client)
+		exchange_move(x, MOVE_FLUSHED);
+}
+
+static void answer_feed(struct exchange *x, struct str *in, bool eof)
+{
+	struct vec *v = &x->w->vec;
+	struct codec_event ev;
+	bool ended = false;
+
+	for (;;) {
+		if (vec_room(v) < 4 && !answer_flush(x))
+			return;
+		switch (codec_next(&x->upstream.codec, in, eof, &ev)) {
+		case CODEC_HEAD:
+			if (answer_head(x, ev.head))
+				continue;
+			if (x->phase == PHASE_TUNNEL)
+				tunnel_begin(x, in);
+			return;
+		case CODEC_BODY:
+			x->bytes_out += ev.body.n;
+			COUNT_ADD(x->w, bytes_out, ev.body.n);
+			if (codec_put_body(&x->server.codec, 0, ev.body, v) == OK)
+				continue;
+			vec_reset(v);
+			exchange_fail(x, CAUSE_ANSWER_BROKEN);
+			return;
+		case CODEC_TRAILERS:
+			ended = codec_put_end(&x->server.codec, 0, ev.head, v) == OK;
+			if (ended)
+				continue;
+			vec_reset(v);
+			exchange_fail(x, CAUSE_ANSWER_BROKEN);
+			return;
+		case CODEC_END:
+			answer_end(x, in->n > 0, ended);
+			return;
+		case CODEC_BAD:
+			answer_bad(x, ev.fault);
+			return;
+		case CODEC_MORE:
+			if (v->n)
+				answer_flush(x);
+			return;
+		}
+	}
+}
+
+static size_t read_size(const struct exchange *x)
+{
+	if (x->phase < PHASE_REPLYING)
+		return WORKER_READ_FIRST;
+	return x->flowed < KEEPS_UP ? WORKER_READ_SMALL : WORKER_READ_LARGE;
+}
+
+void answer_read(struct exchange *x)
+{
+	struct worker *w = x->w;
+	struct upstream *u = x->up;
+	size_t visit = 0;
+	struct str in;
+	ssize_t n;
+
+	if (x->phase == PHASE_LEASED)
+		exchange_move(x, MOVE_SEND);	/* it speaks before it was asked: let the codec judge */
+	while ((x->phase == PHASE_SENT || x->phase == PHASE_REPLYING) && x->up == u && !x->to_client &&
+	       (u->c.t.flags & CONN_READABLE)) {
+		if (visit >= WORKER_VISIT) {
+			worker_ready(w, &u->c);
+			return;
+		}
+		n = conn_input(w, &u->c, &x->up_in, read_size(x), w->settings->answer.head + WORKER_READ_FIRST, &in);
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0) {
+			answer_bad(x, FAULT_CUT);
+			return;
+		}
+		visit += (size_t)n;
+		if (n > 0) {
+			x->answered = true;
+			wait_for_bytes(x);
+		}
+		answer_feed(x, &in, n == 0);
+		if (x->phase >= PHASE_FLUSHING || x->up != u)
+			return;
+		if (x->phase == PHASE_TUNNEL)
+			return;
+		if (conn_keep(w, &x->up_in, in) != OK) {
+			exchange_fail(x, CAUSE_NO_MEMORY);
+			return;
+		}
+	}
+}
+
+void answer_resume(struct exchange *x)
+{
+	if (!x->to_client || !answer_flush(x) || x->to_client)
+		return;
+	if (x->phase == PHASE_FLUSHING || x->phase == PHASE_LOCAL) {
+		exchange_move(x, MOVE_FLUSHED);
+		return;
+	}
+	if (x->phase == PHASE_REPLYING || x->phase == PHASE_SENT) {
+		wait_for_bytes(x);
+		answer_read(x);
+	}
+}

@@ -1,0 +1,68 @@
+/* Why thimble answered by itself or ended a connection: one code each, the same in
+ * the access log (`cause`) and, for upstream trouble, in Proxy-Status (RFC 9209). */
+#ifndef THIMBLE_PROXY_CAUSE_H
+#define THIMBLE_PROXY_CAUSE_H
+
+#include "lib/base/str.h"
+#include "lib/http/codec.h"
+
+/* CAUSE(name, log token, status of our answer, Proxy-Status error or "", text)
+ * Status 0: nothing is answered, the connection just ends. */
+#define CAUSES(CAUSE) \
+	CAUSE(NONE, "", 0, "", "") \
+	/* the client's doing */ \
+	CAUSE(CLIENT_LEFT, "client_left", 0, "", "the client left") \
+	CAUSE(BAD_REQUEST, "bad_request", 400, "", "the request is not valid HTTP") \
+	CAUSE(HEAD_TIMEOUT, "head_timeout", 408, "", "the request head did not arrive in time") \
+	CAUSE(BODY_TIMEOUT, "body_timeout", 408, "", "the request body did not arrive in time") \
+	CAUSE(BODY_CUT, "body_cut", 400, "", "the connection ended inside the request body") \
+	CAUSE(BODY_LIMIT, "body_limit", 413, "", "the request body is larger than this route allows") \
+	CAUSE(WRITE_TIMEOUT, "write_timeout", 0, "", "the client did not take the answer in time") \
+	CAUSE(UNDERSCORE, "underscore", 400, "", "a field name contains an underscore") \
+	/* routing */ \
+	CAUSE(NO_ROUTE, "no_route", 404, "", "no route matches this host and path") \
+	CAUSE(NO_SERVICE, "no_service", 500, "proxy_configuration_error", "the route has no valid service") \
+	CAUSE(BAD_REWRITE, "bad_rewrite", 500, "proxy_configuration_error", "the route's rewrite gives no valid target") \
+	CAUSE(NO_ENDPOINT, "no_endpoint", 503, "destination_unavailable", "the service has no endpoint that can serve") \
+	CAUSE(QUEUE_FULL, "queue_full", 503, "connection_limit_reached", "too many requests wait for this service") \
+	CAUSE(QUEUE_TIMEOUT, "queue_timeout", 503, "connection_limit_reached", "no connection became free in time") \
+	/* the upstream's doing */ \
+	CAUSE(CONNECT_REFUSED, "connect_refused", 502, "connection_refused", "the endpoint refused the connection") \
+	CAUSE(CONNECT_TIMEOUT, "connect_timeout", 504, "connection_timeout", "the endpoint did not accept the connection in time") \
+	CAUSE(CONNECT_FAILED, "connect_failed", 502, "destination_ip_unroutable", "the endpoint could not be reached") \
+	CAUSE(UPSTREAM_CLOSED, "upstream_closed", 502, "connection_terminated", "the endpoint closed the connection before it answered") \
+	CAUSE(FIRST_BYTE_TIMEOUT, "first_byte_timeout", 504, "http_response_timeout", "the endpoint did not answer in time") \
+	CAUSE(BAD_ANSWER, "bad_answer", 502, "http_protocol_error", "the endpoint's answer is not valid HTTP") \
+	CAUSE(ANSWER_HEAD_SIZE, "answer_head_size", 502, "http_response_header_section_size", "the head of the endpoint's answer is too large") \
+	CAUSE(BAD_UPGRADE, "bad_upgrade", 502, "http_upgrade_failed", "the endpoint switched protocols unasked") \
+	CAUSE(ANSWER_CUT, "answer_cut", 0, "http_response_incomplete", "the endpoint's answer ended too early") \
+	CAUSE(ANSWER_STALLED, "answer_stalled", 0, "http_response_timeout", "the endpoint stopped in the middle of its answer") \
+	CAUSE(ANSWER_BROKEN, "answer_broken", 0, "http_protocol_error", "the body of the endpoint's answer is not valid HTTP") \
+	CAUSE(TUNNEL_IDLE, "tunnel_idle", 0, "", "nothing went through the tunnel for too long") \
+	/* ours */ \
+	CAUSE(NO_MEMORY, "no_memory", 503, "proxy_internal_error", "the proxy is out of memory") \
+	CAUSE(NO_DESCRIPTORS, "no_descriptors", 503, "proxy_internal_error", "the proxy is out of file descriptors") \
+	CAUSE(DRAINED, "drained", 0, "", "the proxy shut down")
+
+enum cause {
+#define CAUSE(name, token, status, error, text) CAUSE_##name,
+	CAUSES(CAUSE)
+#undef CAUSE
+	CAUSE_N
+};
+
+struct cause_info {
+	struct str token;	/* for logs and metrics */
+	uint16_t status;	/* of our answer; 0: none */
+	struct str error;	/* Proxy-Status error type; "" when the upstream is not to blame */
+	struct str text;	/* one sentence for people */
+};
+
+extern const struct cause_info causes[CAUSE_N];
+
+/* What a fault in an origin's answer is called, before and after its head was passed on. */
+enum cause cause_of_answer_fault(enum codec_fault fault, bool head_passed);
+/* What a failed connect is called. */
+enum cause cause_of_connect(int error);
+
+#endif

@@ -1,0 +1,342 @@
+/* client: see client.h.
+ *
+ * A client connection is IDLE (nothing read), HEAD (a part of a head is kept), BUSY (an
+ * exchange has it) or LINGER (we are done, it may not be).  This file moves it between
+ * all but BUSY.  The head deadline starts with a head's first byte and is never moved by more
+ * bytes; an idle connection waits in the idle list; both are one link in the struct. */
+#include "proxy/client.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+
+#include "lib/base/check.h"
+#include "lib/net/socket.h"
+#include "proxy/exchange.h"
+#include "proxy/log.h"
+#include "proxy/server.h"
+#include "proxy/worker.h"
+
+#define ACCEPT_BATCH 64
+
+/* --- accepting --- */
+
+static enum err note_peer(struct worker *w, struct conn *c, const struct socket_address *peer)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&peer->name.storage;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&peer->name.storage;
+
+	c->port = socket_address_port(peer);
+	if (peer->name.sa.sa_family == AF_INET) {
+		c->peer.v4 = v4->sin_addr.s_addr;
+	} else if (peer->name.sa.sa_family == AF_INET6) {
+		if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
+			memcpy(&c->peer.v4, v6->sin6_addr.s6_addr + 12, 4);
+			return OK;
+		}
+		c->peer.v6 = slab_get(&w->peers_v6);
+		if (!c->peer.v6)
+			return ERR_MEM;
+		memcpy(c->peer.v6->ip, &v6->sin6_addr, 16);
+		c->t.flags |= CONN_V6;
+	}
+	return OK;
+}
+
+static void accepted(struct worker *w, struct acceptor *a, int fd, const struct socket_address *peer)
+{
+	struct conn *c = worker_conn(w, fd, false);
+
+	if (!c) {
+		LOG_RATE(LEVEL_WARN, "a new connection was closed: no memory for it");
+		return;
+	}
+	COUNT(w, accepted);
+	c->listener = a->listener;
+	if (peer->name.sa.sa_family != AF_UNIX)
+		socket_tune(fd, &w->settings->socket);
+	if (note_peer(w, c, peer) != OK) {
+		conn_close(w, c, true);
+		return;
+	}
+	worker_wait(w, c, w->list.idle);
+}
+
+static void accept_pause(struct worker *w, const char *why)
+{
+	if (w->accept_paused)
+		return;
+	w->accept_paused = true;
+	COUNT(w, accept_paused);
+	LOG_RATE(LEVEL_WARN, "accepting is paused: %s", why);
+	for (unsigned i = 0; i < w->settings->n_listeners; i++)
+		if (w->acceptors[i].t.fd >= 0)
+			CHECK(loop_rewatch(w->loop, w->acceptors[i].t.fd, &w->acceptors[i], LOOP_MUTED) == OK);
+}
+
+void client_accept(struct worker *w, struct acceptor *a)
+{
+	struct socket_address peer;
+	int fd;
+
+	for (int i = 0; i < ACCEPT_BATCH; i++) {
+		if (!worker_may_open(w, false)) {
+			accept_pause(w, "as many connections are open as limits allow");
+			return;
+		}
+		fd = socket_accept(a->t.fd, &peer);
+		if (fd >= 0) {
+			accepted(w, a, fd, &peer);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			accept_pause(w, "out of file descriptors or kernel memory");
+		if (errno != ECONNABORTED)
+			return;
+	}
+}
+
+void client_accept_check(struct worker *w)
+{
+	if (!w->accept_paused || w->draining || !worker_may_open(w, false))
+		return;
+	w->accept_paused = false;
+	for (unsigned i = 0; i < w->settings->n_listeners; i++)
+		if (w->acceptors[i].t.fd >= 0)
+			CHECK(loop_rewatch(w->loop, w->acceptors[i].t.fd, &w->acceptors[i], LOOP_LEVEL_IN) == OK);
+}
+
+/* --- reading heads --- */
+
+static void client_close(struct worker *w, struct conn *c, bool reset)
+{
+	if (c->t.state == CONN_HEAD)
+		buf_free(&c->work.head, &w->budget);
+	conn_close(w, c, reset);
+}
+
+/* The bytes so far are no whole head. */
+static void head_wait(struct worker *w, struct conn *c, struct buf *kept, struct str in, uint32_t mark, bool eof)
+{
+	bool first = c->t.state == CONN_IDLE;
+
+	if (!eof && in.n == 0 && !kept)
+		return;		/* empty lines before a request: still idle */
+	if (eof || conn_keep(w, &kept, in) != OK) {
+		buf_free(&kept, &w->budget);
+		c->t.state = CONN_IDLE;
+		client_close(w, c, false);
+		return;
+	}
+	if (!kept) {
+		c->t.state = CONN_IDLE;
+		c->work.head = NULL;
+		worker_wait(w, c, w->list.idle);
+		return;
+	}
+	kept->mark = mark ? mark : 1;
+	c->work.head = kept;
+	c->t.state = CONN_HEAD;
+	if (first || !ttl_linked(&c->link))
+		worker_wait(w, c, w->list.head);
+	if (c->t.flags & CONN_READABLE)
+		worker_ready(w, c);
+}
+
+/* Hands the bytes to a codec; kept (owned, may be NULL) is where they lie, if not in scratch. */
+static void head_parse(struct worker *w, struct conn *c, struct buf *kept, struct str in, bool eof)
+{
+	struct exchange *x = exchange_new(w, c);
+	struct codec_event ev;
+	enum codec_kind kind;
+
+	if (!x) {
+		LOG_RATE(LEVEL_WARN, "a connection was closed: no memory for its request");
+		c->t.state = CONN_IDLE;
+		buf_free(&kept, &w->budget);
+		client_close(w, c, true);
+		return;
+	}
+	h1_init(&x->server, CODEC_SERVER, w->h1_server);
+	if (kept)
+		x->server.mark = kept->mark;
+	kind = codec_next(&x->server.codec, &in, eof, &ev);
+	if (kind == CODEC_MORE) {
+		uint32_t mark = x->server.mark;
+
+		exchange_drop(x);
+		head_wait(w, c, kept, in, mark, eof);
+		return;
+	}
+	worker_wait_end(c);
+	c->t.state = CONN_BUSY;
+	c->work.exchange = x;
+	if (kind == CODEC_HEAD) {
+		exchange_begin(x, ev.head, &in);
+		/* the head lay in `kept` until now */
+		if (conn_keep(w, &kept, in) != OK)
+			exchange_cut(x, CAUSE_NO_MEMORY);
+		CHECK(!x->in);
+		x->in = kept;
+	} else {
+		CHECK(kind == CODEC_BAD);
+		buf_free(&kept, &w->budget);
+		exchange_refuse(x, ev.fault);
+	}
+}
+
+static void head_read(struct worker *w, struct conn *c)
+{
+	struct buf *kept = c->t.state == CONN_HEAD ? c->work.head : NULL;
+	struct str in = buf_str(kept);
+	ssize_t n = -1;
+
+	if (kept && !kept->mark) {
+		/* read behind the last request: look at it before reading more */
+		head_parse(w, c, kept, in, false);
+		return;
+	}
+	if (!(c->t.flags & CONN_READABLE))
+		return;
+	n = conn_input(w, c, &kept, WORKER_READ_FIRST, w->settings->request.head + WORKER_READ_FIRST, &in);
+	if (c->t.state == CONN_HEAD)
+		c->work.head = kept;
+	if (n < 0) {
+		if (errno != EAGAIN)
+			client_close(w, c, false);
+		return;
+	}
+	head_parse(w, c, kept, in, n == 0);
+}
+
+/* --- lingering --- */
+
+static void linger_read(struct worker *w, struct conn *c)
+{
+	size_t left = WORKER_VISIT;
+	ssize_t n;
+
+	while ((c->t.flags & CONN_READABLE) && left) {
+		n = conn_read(c, w->scratch, left);
+		if (n == 0 || (n < 0 && errno != EAGAIN)) {
+			conn_close(w, c, false);
+			return;
+		}
+		if (n > 0)
+			left -= (size_t)n;
+	}
+	if (c->t.flags & CONN_READABLE)
+		worker_ready(w, c);
+}
+
+/* --- what others call --- */
+
+void client_visit(struct worker *w, struct conn *c)
+{
+	if (c->t.state == CONN_LINGER)
+		linger_read(w, c);
+	else
+		head_read(w, c);
+}
+
+void client_timeout(struct worker *w, struct conn *c)
+{
+	struct exchange *x;
+
+	if (c->t.state != CONN_HEAD) {
+		if (c->t.state == CONN_IDLE)
+			COUNT(w, idle_closed);
+		client_close(w, c, false);
+		return;
+	}
+	buf_free(&c->work.head, &w->budget);
+	x = exchange_new(w, c);
+	if (!x) {
+		conn_close(w, c, true);
+		return;
+	}
+	h1_init(&x->server, CODEC_SERVER, w->h1_server);
+	c->t.state = CONN_BUSY;
+	c->work.exchange = x;
+	exchange_answer_cause(x, CAUSE_HEAD_TIMEOUT);
+}
+
+void client_next(struct worker *w, struct conn *c, struct buf **rest, bool keep)
+{
+	worker_wait_end(c);
+	c->t.state = CONN_IDLE;
+	c->work.head = NULL;
+	if (!keep) {
+		bool quiet = !*rest && !(c->t.flags & CONN_READABLE);
+
+		buf_free(rest, &w->budget);
+		if (quiet || !w->settings->timeouts.linger || (c->t.flags & CONN_BROKEN)) {
+			conn_close(w, c, false);
+			return;
+		}
+		/* Closing now would reset the connection, and our answer with it. */
+		transport_finish(&c->t);
+		c->t.state = CONN_LINGER;
+		worker_wait(w, c, w->list.linger);
+		worker_ready(w, c);
+		return;
+	}
+	if (*rest) {
+		c->t.state = CONN_HEAD;
+		c->work.head = *rest;
+		c->work.head->mark = 0;
+		*rest = NULL;
+		worker_wait(w, c, w->list.head);
+		worker_ready(w, c);
+		return;
+	}
+	if (w->draining) {
+		conn_close(w, c, false);
+		return;
+	}
+	worker_wait(w, c, w->list.idle);
+	if (c->t.flags & CONN_READABLE)
+		worker_ready(w, c);
+}
+
+size_t client_ip(const struct conn *c, char *text)
+{
+	const uint8_t *b = (const uint8_t *)&c->peer.v4;
+	char *p = text;
+
+	if (c->t.flags & CONN_V6)
+		return inet_ntop(AF_INET6, c->peer.v6->ip, text, INET6_ADDRSTRLEN) ? strlen(text) : 0;
+	for (int i = 0; i < 4; i++) {
+		unsigned v = b[i];
+
+		if (i)
+			*p++ = '.';
+		if (v >= 100)
+			*p++ = (char)('0' + v / 100);
+		if (v >= 10)
+			*p++ = (char)('0' + v / 10 % 10);
+		*p++ = (char)('0' + v % 10);
+	}
+	return (size_t)(p - text);
+}
+
+static bool network_has(const struct network *n, bool v6, const uint8_t *ip)
+{
+	unsigned whole = n->bits / 8, rest = n->bits % 8;
+
+	if (n->v6 != v6 || memcmp(n->ip, ip, whole) != 0)
+		return false;
+	return rest == 0 || ((n->ip[whole] ^ ip[whole]) >> (8 - rest)) == 0;
+}
+
+bool client_trusted(const struct worker *w, const struct conn *c)
+{
+	const struct listener *l = &w->settings->listeners[c->listener];
+	bool v6 = c->t.flags & CONN_V6;
+	const uint8_t *ip = v6 ? c->peer.v6->ip : (const uint8_t *)&c->peer.v4;
+
+	for (unsigned i = 0; i < l->n_trusted; i++)
+		if (network_has(&l->trusted[i], v6, ip))
+			return true;
+	return false;
+}

@@ -1,0 +1,29 @@
+/* A client's connection between and before exchanges: accepting it, reading heads,
+ * idling, lingering.  While an exchange runs, exchange.c has it. */
+#ifndef THIMBLE_PROXY_CLIENT_H
+#define THIMBLE_PROXY_CLIENT_H
+
+#include "proxy/conn.h"
+
+struct acceptor;
+
+/* Takes what waits on a listener, up to a batch. */
+void client_accept(struct worker *w, struct acceptor *a);
+/* Stops or goes on accepting, as descriptors allow. */
+void client_accept_check(struct worker *w);
+
+/* Something happened, or there is something left to look at: IDLE, HEAD, LINGER. */
+void client_visit(struct worker *w, struct conn *c);
+/* Its time-out ran out: IDLE, HEAD, LINGER. */
+void client_timeout(struct worker *w, struct conn *c);
+
+/* The exchange of `c` is over; *rest (moved) are bytes that were read beyond it.  `keep`: it may
+ * carry another; else it is closed, after lingering when the client may still be sending. */
+void client_next(struct worker *w, struct conn *c, struct buf **rest, bool keep);
+
+/* The client's address as text, without the port, into `text` (46 bytes); its length. */
+size_t client_ip(const struct conn *c, char *text);
+/* Whether its listener trusts it. */
+bool client_trusted(const struct worker *w, const struct conn *c);
+
+#endif

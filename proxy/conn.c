@@ -1,0 +1,125 @@
+/* conn: what both kinds of connection share: events, reading, keeping what was
+ * not consumed, closing.  Called by client, pool and exchange; never frees: see bury in
+ * worker.c. */
+#include "proxy/conn.h"
+
+#include "lib/base/check.h"
+#include "lib/net/loop.h"
+#include "proxy/worker.h"
+
+void conn_note(struct conn *c, unsigned events)
+{
+	if (events & LOOP_READABLE)
+		c->t.flags |= CONN_READABLE;
+	if (events & LOOP_PEER_DONE)
+		c->t.flags |= CONN_PEER_DONE | CONN_READABLE;
+	if (events & LOOP_BROKEN)
+		c->t.flags |= CONN_BROKEN | CONN_READABLE;
+}
+
+ssize_t conn_read(struct conn *c, void *p, size_t n)
+{
+	ssize_t r = transport_read(&c->t, p, n);
+
+	/* A short read means that the socket is empty, unless a FIN waits behind it. */
+	if (r < 0 || ((size_t)r < n && !(c->t.flags & (CONN_PEER_DONE | CONN_BROKEN))))
+		c->t.flags &= (uint8_t)~CONN_READABLE;
+	return r;
+}
+
+ssize_t conn_input(struct worker *w, struct conn *c, struct buf **kept, size_t n, size_t limit, struct str *in)
+{
+	ssize_t r = conn_read(c, w->scratch, n);
+
+	if (r <= 0 || !*kept) {
+		*in = r > 0 ? (struct str){w->scratch, (size_t)r} : buf_str(*kept);
+		return r;
+	}
+	if (buf_append(kept, &w->budget, w->scratch, (size_t)r, limit) != OK) {
+		errno = ENOMEM;
+		return -1;
+	}
+	*in = buf_str(*kept);
+	return r;
+}
+
+enum err conn_keep(struct worker *w, struct buf **kept, struct str rest)
+{
+	if (*kept) {
+		buf_consume(kept, &w->budget, buf_len(*kept) - rest.n);
+		return OK;
+	}
+	return buf_append(kept, &w->budget, rest.p, rest.n, UINT32_MAX);
+}
+
+/* Keeps what of `v` is behind its first `skip` bytes. */
+static enum err keep_rest(struct worker *w, struct buf **waiting, const struct vec *v, size_t skip)
+{
+	for (unsigned i = 0; i < v->n; i++) {
+		size_t n = v->iov[i].iov_len;
+		enum err err;
+
+		if (skip >= n) {
+			skip -= n;
+			continue;
+		}
+		err = buf_append(waiting, &w->budget, (char *)v->iov[i].iov_base + skip, n - skip, UINT32_MAX);
+		if (err != OK)
+			return err;
+		skip = 0;
+	}
+	return OK;
+}
+
+ssize_t conn_output(struct worker *w, struct conn *c, struct str first, struct buf **waiting, struct vec *v)
+{
+	struct iovec iov[VEC_PIECES + 2];
+	struct str kept = buf_str(*waiting);
+	size_t taken = 0, before = first.n + kept.n;
+	ssize_t r = 0;
+	int n = 0;
+
+	if (first.n)
+		iov[n++] = (struct iovec){ (char *)first.p, first.n };
+	if (kept.n)
+		iov[n++] = (struct iovec){ (char *)kept.p, kept.n };
+	memcpy(iov + n, v->iov, v->n * sizeof *iov);
+	n += (int)v->n;
+	if (n)
+		r = transport_writev(&c->t, iov, n);
+	if (r < 0 && errno != EAGAIN)
+		goto out;
+	taken = r > 0 ? (size_t)r : 0;
+	r = (ssize_t)taken;
+	if (taken > first.n)
+		buf_consume(waiting, &w->budget, taken < before ? taken - first.n : kept.n);
+	if (v->n && taken < before + v->bytes &&
+	    keep_rest(w, waiting, v, taken > before ? taken - before : 0) != OK) {
+		errno = ENOMEM;
+		r = -1;
+	}
+out:
+	vec_reset(v);
+	return r;
+}
+
+enum err conn_hold(struct worker *w, struct buf **waiting, struct vec *v)
+{
+	enum err err = keep_rest(w, waiting, v, 0);
+
+	vec_reset(v);
+	return err;
+}
+
+void conn_close(struct worker *w, struct conn *c, bool reset)
+{
+	CHECK(c->t.state != CONN_DEAD);
+	worker_wait_end(c);
+	if (c->t.flags & CONN_IN_READY)
+		worker_not_ready(w, c);
+	if (reset)
+		c->t.flags |= CONN_RESET;
+	c->t.state = CONN_DEAD;
+	c->work.next_dead = w->dead;
+	w->dead = c;
+}

@@ -1,0 +1,249 @@
+/* forward: see forward.h.
+ *
+ * One pass over the fields decides which stay; then ours are appended, so that our own
+ * value is always the last of its list.  A peer that is not among the listener's trusted
+ * proxies cannot speak of those before it: what it says in X-Forwarded-* and Forwarded
+ * is dropped.  The route's edits come last and have the last word. */
+#include "proxy/forward.h"
+
+#include "lib/base/num.h"
+#include "proxy/client.h"
+
+#define REQUEST_ID_MAX 128
+
+/* --- request ids --- */
+
+static bool id_acceptable(struct str s)
+{
+	if (s.n == 0 || s.n > REQUEST_ID_MAX)
+		return false;
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+
+		if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		      strchr("-_.:+/=@", c)))
+			return false;
+	}
+	return true;
+}
+
+static uint64_t mix(uint64_t v)
+{
+	v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9u;
+	v = (v ^ (v >> 27)) * 0x94d049bb133111ebu;
+	return v ^ (v >> 31);
+}
+
+/* 32 hex digits: unique within a worker by its count, between them by random seeds. */
+static struct str id_new(struct exchange *x)
+{
+	static const char hex[] = "0123456789abcdef";
+	struct worker *w = x->w;
+	uint64_t v[2] = { w->id_seed[0] ^ mix(++w->id_count), mix(w->id_seed[1] + w->id_count) };
+	char *p = arena_alloc(&x->arena, 32);
+
+	for (int i = 0; p && i < 32; i++)
+		p[i] = hex[v[i / 16] >> (60 - 4 * (i % 16)) & 15];
+	return (struct str){ p, p ? 32 : 0 };
+}
+
+struct str forward_request_id(struct exchange *x, const struct head *h)
+{
+	struct str name = x->w->settings->listeners[x->client->listener].request_id;
+	const struct field *f;
+	unsigned i = 0;
+
+	if (!name.n)
+		return (struct str){0};
+	f = head_find(h, name, &i);
+	if (f && id_acceptable(field_value(f)))
+		return arena_dup(&x->arena, field_value(f));
+	return id_new(x);
+}
+
+/* --- who forwarded it --- */
+
+static char *copy(char *p, struct str s)
+{
+	memcpy(p, s.p, s.n);
+	return p + s.n;
+}
+
+/* The values of all fields of one id, joined, with `last` behind them. */
+static struct str joined(struct exchange *x, const struct head *h, uint8_t id, bool believe, struct str last)
+{
+	size_t n = last.n;
+	char *p, *start;
+
+	for (unsigned i = 0; believe && i < h->n_fields; i++)
+		if (h->field[i].id == id && h->field[i].value_len)
+			n += h->field[i].value_len + 2;
+	p = start = arena_alloc(&x->arena, n);
+	if (!p)
+		return (struct str){0};
+	for (unsigned i = 0; believe && i < h->n_fields; i++) {
+		if (h->field[i].id != id || !h->field[i].value_len)
+			continue;
+		p = copy(p, field_value(&h->field[i]));
+		p = copy(p, STR(", "));
+	}
+	copy(p, last);
+	return (struct str){ start, n };
+}
+
+/* for=192.0.2.1;host="a.example:8080";proto=http (RFC 7239 4) */
+static struct str forwarded_member(struct exchange *x, struct str ip, bool v6, struct str host)
+{
+	char *p, *start = p = arena_alloc(&x->arena, ip.n + host.n + 48);
+
+	if (!p)
+		return (struct str){0};
+	p = copy(p, STR("for="));
+	if (v6)
+		p = copy(p, STR("\"["));
+	p = copy(p, ip);
+	if (v6)
+		p = copy(p, STR("]\""));
+	if (host.n) {
+		p = copy(p, STR(";host=\""));
+		p = copy(p, host);
+		p = copy(p, STR("\""));
+	}
+	p = copy(p, STR(";proto=http"));
+	return (struct str){ start, (size_t)(p - start) };
+}
+
+struct said {	/* what a trusted peer said already */
+	bool proto, host;
+};
+
+static enum err add_forwarded(struct exchange *x, struct head *h, const struct listener *l,
+			      struct str xff, struct str forwarded, struct said said)
+{
+	enum err err = OK;
+
+	if (l->x_forwarded != FORWARDED_OFF) {
+		err = head_add(h, STR("X-Forwarded-For"), xff);
+		if (err == OK && !said.proto)
+			err = head_add(h, STR("X-Forwarded-Proto"), STR("http"));
+		if (err == OK && !said.host && h->authority.n)
+			err = head_add(h, STR("X-Forwarded-Host"), h->authority);
+	}
+	if (err == OK && l->forwarded)
+		err = head_add(h, STR("Forwarded"), forwarded);
+	if (err == OK && l->via[0].n)
+		err = head_add(h, STR("Via"), l->via[x->minor]);
+	if (err == OK && x->request_id.n)
+		err = head_add(h, l->request_id, x->request_id);
+	return err;
+}
+
+/* Whether a field stays; `trusted`: what the peer says of others is believed. */
+static bool stays(struct exchange *x, const struct listener *l, const struct field *f, bool trusted, struct said *said)
+{
+	bool believe = trusted && l->x_forwarded != FORWARDED_REPLACE;
+
+	switch (f->id) {
+	case FIELD_X_FORWARDED_FOR:
+		return believe && l->x_forwarded == FORWARDED_OFF;	/* else it is joined with ours */
+	case FIELD_X_FORWARDED_PROTO:
+		said->proto |= believe;
+		return believe;
+	case FIELD_X_FORWARDED_HOST:
+		said->host |= believe;
+		return believe;
+	case FIELD_FORWARDED:
+		return trusted && !l->forwarded;
+	case FIELD_EXPECT:
+		return x->minor > 0;	/* RFC 9110 10.1.1 */
+	case FIELD_OTHER:
+		if (x->request_id.n && str_ieq(field_name(f), l->request_id))
+			return false;
+		return l->underscores == UNDERSCORES_ALLOW || !memchr(f->name, '_', f->name_len);
+	default:
+		return true;
+	}
+}
+
+static enum err edit(struct head *h, const struct header_mod *mods, unsigned n)
+{
+	enum err err = OK;
+
+	for (unsigned i = 0; i < n && err == OK; i++) {
+		switch (mods[i].op) {
+		case HEADER_SET:
+			err = head_set(h, mods[i].name, mods[i].value);
+			break;
+		case HEADER_ADD:
+			err = head_add(h, mods[i].name, mods[i].value);
+			break;
+		default:
+			head_remove(h, mods[i].name);
+		}
+	}
+	return err;
+}
+
+static bool has_underscore(const struct head *h)
+{
+	for (unsigned i = 0; i < h->n_fields; i++)
+		if (memchr(h->field[i].name, '_', h->field[i].name_len))
+			return true;
+	return false;
+}
+
+enum cause forward_request(struct exchange *x, struct head *h)
+{
+	const struct listener *l = &x->w->settings->listeners[x->client->listener];
+	bool trusted = l->n_trusted && client_trusted(x->w, x->client);
+	bool v6 = x->client->t.flags & CONN_V6;
+	char text[64];
+	struct str ip = { text, client_ip(x->client, text) };
+	struct str xff = {0}, forwarded = {0};
+	struct said said = {0};
+	unsigned n = 0;
+
+	if (l->underscores == UNDERSCORES_REFUSE && has_underscore(h))
+		return CAUSE_UNDERSCORE;
+	if (l->x_forwarded != FORWARDED_OFF)
+		xff = joined(x, h, FIELD_X_FORWARDED_FOR, trusted && l->x_forwarded == FORWARDED_APPEND, ip);
+	if (l->forwarded)
+		forwarded = joined(x, h, FIELD_FORWARDED, trusted, forwarded_member(x, ip, v6, h->authority));
+	if ((l->x_forwarded != FORWARDED_OFF && !xff.p) || (l->forwarded && !forwarded.p))
+		return CAUSE_NO_MEMORY;
+	for (unsigned i = 0; i < h->n_fields; i++) {
+		if (!stays(x, l, &h->field[i], trusted, &said))
+			continue;
+		if (n != i)
+			h->field[n] = h->field[i];
+		n++;
+	}
+	h->n_fields = (uint16_t)n;
+	if (add_forwarded(x, h, l, xff, forwarded, said) != OK ||
+	    edit(h, x->route->spec.request, x->route->spec.n_request) != OK)
+		return CAUSE_BAD_REQUEST;
+	return CAUSE_NONE;
+}
+
+static enum cause complete_answer(struct exchange *x, struct head *h, bool edits)
+{
+	const struct listener *l = &x->w->settings->listeners[x->client->listener];
+
+	if (!head_find_id(h, FIELD_DATE) && head_add(h, STR("Date"), worker_date(x->w)) != OK)
+		return CAUSE_ANSWER_HEAD_SIZE;
+	if (x->request_id.n && head_set(h, l->request_id, x->request_id) != OK)
+		return CAUSE_ANSWER_HEAD_SIZE;
+	if (edits && edit(h, x->route->spec.response, x->route->spec.n_response) != OK)
+		return CAUSE_ANSWER_HEAD_SIZE;
+	return CAUSE_NONE;
+}
+
+enum cause forward_answer(struct exchange *x, struct head *h)
+{
+	return complete_answer(x, h, true);
+}
+
+enum cause forward_own_answer(struct exchange *x, struct head *h, bool edits)
+{
+	return complete_answer(x, h, edits && x->route);
+}

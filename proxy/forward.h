@@ -1,0 +1,22 @@
+/* What changes in a head on its way through: who forwarded it, request ids, and the
+ * edits that the route asks for. */
+#ifndef THIMBLE_PROXY_FORWARD_H
+#define THIMBLE_PROXY_FORWARD_H
+
+#include "proxy/exchange.h"
+
+/* Makes the request head what the upstream gets: fields that the listener does not
+ * let through go, X-Forwarded-*, Forwarded, Via and the request id come, the route's edits last.
+ * Strings are made in the exchange's arena.  CAUSE_NONE, or why not. */
+enum cause forward_request(struct exchange *x, struct head *h) MUST_USE;
+
+/* Makes the answer head what the client gets: Date when it has none, the request id, the route's edits. */
+enum cause forward_answer(struct exchange *x, struct head *h) MUST_USE;
+
+/* The same for an answer of our own; `edits`: with those of the route. */
+enum cause forward_own_answer(struct exchange *x, struct head *h, bool edits) MUST_USE;
+
+/* The id of this exchange: the client's, when it is one, or a new one; in the arena. */
+struct str forward_request_id(struct exchange *x, const struct head *h);
+
+#endif

@@ -1,0 +1,13 @@
+/* Answers of our own. */
+#ifndef THIMBLE_PROXY_LOCAL_H
+#define THIMBLE_PROXY_LOCAL_H
+
+#include "proxy/exchange.h"
+
+/* Answers with the status, type and text of a cause, and Proxy-Status where an upstream is to blame.
+ * The exchange is in PHASE_NEW..SENT. */
+void local_cause(struct exchange *x, enum cause cause);
+/* Answers as a redirect or answer route says. */
+void local_route(struct exchange *x, const struct head *request);
+
+#endif

@@ -1,0 +1,463 @@
+/* pool: see pool.h.
+ *
+ * An upstream connection is CONNECTING (in pool->connecting, with a dispatch queue of its own),
+ * POOLED (in the newest..oldest list, time-out upstream_idle) or LEASED (an exchange has it).
+ *
+ * A waiting exchange is in exactly one queue: that of a connecting connection
+ * (x->waits_on) or, when none may be opened, pool->waiting.  Either way it gets the first
+ * connection that becomes free: whoever frees or opens one only marks the pool dirty, and
+ * pool_hand_out, once a turn, brings the two together.  So nothing here runs an exchange
+ * from inside another, and order is by arrival. */
+#include "proxy/pool.h"
+
+#include <string.h>
+
+#include "health/verdict.h"
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+#include "lib/net/socket.h"
+#include "proxy/log.h"
+#include "proxy/worker.h"
+
+#define ITEM sizeof(struct exchange *)
+
+/* --- the pool itself --- */
+
+static enum err pools_reach(struct worker *w, uint32_t index)
+{
+	uint32_t n = w->n_pools ? w->n_pools : 8;
+	struct pool **grown;
+
+	if (index < w->n_pools)
+		return OK;
+	while (n <= index)
+		n *= 2;
+	grown = mem_realloc(w->pools, n * sizeof *grown);
+	if (!grown)
+		return ERR_MEM;
+	memset(grown + w->n_pools, 0, (n - w->n_pools) * sizeof *grown);
+	w->pools = grown;
+	w->n_pools = n;
+	return OK;
+}
+
+static struct pool *pool_of(struct worker *w, struct endpoint *e)
+{
+	struct pool *p;
+
+	if (pools_reach(w, e->index) != OK)
+		return NULL;
+	if (w->pools[e->index])
+		return w->pools[e->index];
+	p = slab_get(&w->pools_slab);
+	if (!p)
+		return NULL;
+	*p = (struct pool){ .w = w, .endpoint = endpoint_ref(e) };
+	w->pools[e->index] = p;
+	return p;
+}
+
+static void pool_dirty(struct pool *p)
+{
+	if (p->dirty)
+		return;
+	p->dirty = true;
+	p->next_dirty = p->w->dirty;
+	p->w->dirty = p;
+}
+
+static void pool_free_if_empty(struct pool *p)
+{
+	struct worker *w = p->w;
+
+	if (p->conns || slotq_len(&p->waiting) || ttl_linked(&p->link))
+		return;
+	w->pools[p->endpoint->index] = NULL;
+	endpoint_unref(p->endpoint);
+	slab_put(&w->pools_slab, p);
+}
+
+static void note_failed(struct pool *p, enum cause cause)
+{
+	COUNT(p->w, connects_failed);
+	if (!verdict_connect_failed(p->endpoint))
+		return;
+	LOG_RATE(LEVEL_WARN, "endpoint %s: %s", p->endpoint->text, causes[cause].text.p);
+	ttl_link(&p->w->pool_ttl, p->w->list.avoid, &p->link, p->w->now_ms);
+}
+
+void pool_avoid_over(struct pool *p)
+{
+	verdict_retry(p->endpoint);
+	pool_dirty(p);
+}
+
+/* --- kept connections --- */
+
+static void kept_unlink(struct upstream *u)
+{
+	struct pool *p = u->c.peer.pool;
+
+	*(u->u.pooled.prev ? &u->u.pooled.prev->u.pooled.next : &p->newest) = u->u.pooled.next;
+	*(u->u.pooled.next ? &u->u.pooled.next->u.pooled.prev : &p->oldest) = u->u.pooled.prev;
+	worker_wait_end(&u->c);
+}
+
+static void kept_link(struct upstream *u)
+{
+	struct pool *p = u->c.peer.pool;
+
+	u->c.t.state = CONN_POOLED;
+	u->c.work.exchange = NULL;
+	u->u.pooled.prev = NULL;
+	u->u.pooled.next = p->newest;
+	*(p->newest ? &p->newest->u.pooled.prev : &p->oldest) = u;
+	p->newest = u;
+	worker_wait(p->w, &u->c, p->w->list.upstream_idle);
+}
+
+/* Any connection of the pool, in any state but that its lists have let go of it. */
+static void upstream_close(struct upstream *u)
+{
+	struct pool *p = u->c.peer.pool;
+
+	p->conns--;
+	pool_dirty(p);
+	conn_close(p->w, &u->c, false);
+}
+
+static void kept_close(struct upstream *u)
+{
+	kept_unlink(u);
+	upstream_close(u);
+}
+
+/* A byte or a FIN on a connection that owes us nothing ends it. */
+static bool kept_usable(struct upstream *u, bool look)
+{
+	char byte;
+
+	if (u->c.t.flags & (CONN_READABLE | CONN_PEER_DONE | CONN_BROKEN))
+		look = true;
+	if (!look)
+		return true;
+	if (recv(u->c.t.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN)
+		return false;
+	u->c.t.flags &= (uint8_t)~CONN_READABLE;
+	return !(u->c.t.flags & (CONN_PEER_DONE | CONN_BROKEN));
+}
+
+static void lease(struct exchange *x, struct upstream *u, bool kept)
+{
+	u->c.t.state = CONN_LEASED;
+	u->c.work.exchange = x;
+	if (kept)
+		COUNT(x->w, reused);
+	exchange_leased(x, u, kept);
+}
+
+/* --- connecting --- */
+
+static void connecting_unlink(struct upstream *u)
+{
+	struct upstream **at = &u->c.peer.pool->connecting;
+
+	while (*at != u)
+		at = &(*at)->c.work.next_connecting;
+	*at = u->c.work.next_connecting;
+	u->c.peer.pool->n_connecting--;
+	worker_wait_end(&u->c);
+}
+
+static void connecting_link(struct upstream *u)
+{
+	struct upstream **at = &u->c.peer.pool->connecting;
+
+	while (*at)
+		at = &(*at)->c.work.next_connecting;
+	*at = u;
+	u->c.work.next_connecting = NULL;
+	u->c.peer.pool->n_connecting++;
+	u->c.t.state = CONN_CONNECTING;
+	slotq_init(&u->u.queue);
+	worker_wait(u->c.peer.pool->w, &u->c, u->c.peer.pool->w->list.connect);
+}
+
+static enum cause connect_new(struct pool *p, struct upstream **out)
+{
+	struct endpoint_address e = endpoint_address_of(p->endpoint);
+	struct socket_address a;
+	struct upstream *u;
+	enum cause cause;
+	bool done;
+	int fd;
+
+	if (!worker_may_open(p->w, true))
+		return CAUSE_NO_DESCRIPTORS;
+	if (e.family == ENDPOINT_UNIX) {
+		if (socket_address_unix(&a, e.path) != OK)
+			return CAUSE_CONNECT_FAILED;
+	} else {
+		socket_address_ip(&a, e.family == ENDPOINT_IP6, e.ip, e.port);
+	}
+	fd = socket_connect(&a, &p->w->settings->socket, &done);
+	if (fd < 0) {
+		cause = cause_of_connect(errno);
+		note_failed(p, cause);
+		return cause;
+	}
+	u = (struct upstream *)worker_conn(p->w, fd, true);
+	if (!u)
+		return CAUSE_NO_MEMORY;
+	COUNT(p->w, connects);
+	u->c.peer.pool = p;
+	p->conns++;
+	connecting_link(u);
+	*out = u;
+	return CAUSE_NONE;
+}
+
+/* --- waiting --- */
+
+static enum err wait_behind(struct exchange *x, struct pool *p, struct upstream *u)
+{
+	struct worker *w = x->w;
+	enum err err = slotq_push(u ? &u->u.queue : &p->waiting, &x, ITEM, w->settings->queue, &w->budget);
+
+	if (err != OK)
+		return err;
+	x->pool = p;
+	x->waits_on = u;
+	if (u)
+		worker_wait_end(x->client);	/* the connect has its own time-out */
+	else
+		worker_wait(w, x->client, w->list.connect);
+	return OK;
+}
+
+void pool_leave(struct exchange *x)
+{
+	struct slotq *q = x->waits_on ? &x->waits_on->u.queue : &x->pool->waiting;
+	struct exchange **at;
+
+	for (uint32_t i = 0; i < slotq_len(q); i++) {
+		at = slotq_at(q, i, ITEM);
+		if (*at == x) {
+			slotq_remove(q, i, ITEM, &x->w->budget);
+			break;
+		}
+	}
+	pool_dirty(x->pool);
+	x->pool = NULL;
+	x->waits_on = NULL;
+	worker_wait_end(x->client);
+}
+
+/* Takes the oldest out of a queue; NULL when it is empty. */
+static struct exchange *pop(struct pool *p, struct slotq *q)
+{
+	struct exchange *x;
+
+	if (!slotq_pop(q, &x, ITEM, &p->w->budget))
+		return NULL;
+	x->pool = NULL;
+	x->waits_on = NULL;
+	worker_wait_end(x->client);
+	return x;
+}
+
+/* Who waits longest and may have a connection that is free. */
+static struct exchange *next_waiting(struct pool *p)
+{
+	struct exchange *x = pop(p, &p->waiting);
+
+	for (struct upstream *u = p->connecting; u && !x; u = u->c.work.next_connecting) {
+		struct exchange **first = slotq_at(&u->u.queue, 0, ITEM);
+
+		if (first && !(*first)->retried_kept)	/* that one wants a fresh connection */
+			x = pop(p, &u->u.queue);
+	}
+	return x;
+}
+
+enum cause pool_get(struct exchange *x, bool fresh, unsigned max)
+{
+	struct pool *p = pool_of(x->w, x->endpoint);
+	struct upstream *u = NULL;
+	enum cause cause;
+
+	if (!p)
+		return CAUSE_NO_MEMORY;
+	while (!fresh && (u = p->newest)) {
+		if (kept_usable(u, !method_idempotent(x->method))) {
+			kept_unlink(u);
+			lease(x, u, u->c.t.flags & CONN_SERVED);
+			return CAUSE_NONE;
+		}
+		kept_close(u);
+	}
+	if (max && p->conns >= max && fresh && p->oldest)
+		kept_close(p->oldest);
+	if (max && p->conns >= max) {
+		u = NULL;
+	} else if (p->n_connecting >= POOL_CONNECTING_MAX) {
+		u = p->connecting;
+	} else {
+		cause = connect_new(p, &u);
+		if (cause != CAUSE_NONE) {
+			pool_dirty(p);
+			return cause;
+		}
+	}
+	COUNT(x->w, queued);
+	switch (wait_behind(x, p, u)) {
+	case OK:
+		return CAUSE_NONE;
+	case ERR_LIMIT:
+		return CAUSE_QUEUE_FULL;
+	default:
+		return CAUSE_NO_MEMORY;
+	}
+}
+
+void pool_put(struct upstream *u)
+{
+	u->c.t.flags |= CONN_SERVED;
+	worker_wait_end(&u->c);
+	if (!kept_usable(u, false) || u->c.peer.pool->w->draining) {
+		upstream_close(u);
+		return;
+	}
+	kept_link(u);
+	if (slotq_len(&u->c.peer.pool->waiting) || u->c.peer.pool->connecting)
+		pool_dirty(u->c.peer.pool);
+}
+
+void pool_discard(struct upstream *u)
+{
+	upstream_close(u);
+}
+
+/* Everybody behind this connect hears that it failed. */
+static void connect_failed(struct upstream *u, enum cause cause)
+{
+	struct pool *p = u->c.peer.pool;
+	struct slotq queue = u->u.queue;
+	struct exchange *x;
+
+	connecting_unlink(u);
+	note_failed(p, cause);
+	upstream_close(u);
+	while ((x = pop(p, &queue)))
+		exchange_connect_failed(x, cause);
+}
+
+static void connected(struct upstream *u)
+{
+	struct pool *p = u->c.peer.pool;
+	struct slotq queue = u->u.queue;
+	struct exchange *x, *first;
+
+	if (verdict_connected(p->endpoint))
+		LOG_RATE(LEVEL_INFO, "endpoint %s is up again", p->endpoint->text);
+	connecting_unlink(u);
+	first = pop(p, &queue);
+	while ((x = pop(p, &queue)))	/* they wait for any connection from now on */
+		if (wait_behind(x, p, NULL) != OK)
+			exchange_connect_failed(x, CAUSE_QUEUE_FULL);
+	pool_dirty(p);
+	if (first)
+		lease(first, u, false);
+	else
+		kept_link(u);
+}
+
+void pool_event(struct upstream *u, unsigned events)
+{
+	int error;
+
+	if (u->c.t.state == CONN_POOLED) {
+		if (!kept_usable(u, false))
+			kept_close(u);
+		return;
+	}
+	if (!(events & (LOOP_WRITABLE | LOOP_BROKEN)))
+		return;
+	error = socket_error(u->c.t.fd);
+	if (error)
+		connect_failed(u, cause_of_connect(error));
+	else
+		connected(u);
+}
+
+void pool_timeout(struct upstream *u)
+{
+	if (u->c.t.state == CONN_POOLED)
+		kept_close(u);
+	else
+		connect_failed(u, CAUSE_CONNECT_TIMEOUT);
+}
+
+/* Those in pool->waiting for whom a connection may be opened. */
+static void open_for_waiting(struct pool *p)
+{
+	struct exchange **first, *x;
+	struct upstream *u;
+	enum cause cause;
+	unsigned max;
+
+	while ((first = slotq_at(&p->waiting, 0, ITEM))) {
+		max = (*first)->route->spec.service->max_connections;
+		if ((max && p->conns >= max) || p->n_connecting >= POOL_CONNECTING_MAX)
+			return;
+		x = pop(p, &p->waiting);
+		cause = connect_new(p, &u);
+		if (cause == CAUSE_NONE && wait_behind(x, p, u) != OK)
+			cause = CAUSE_NO_MEMORY;
+		if (cause != CAUSE_NONE)
+			exchange_connect_failed(x, cause);
+	}
+}
+
+void pool_hand_out(struct worker *w)
+{
+	struct pool *p, *list = w->dirty;
+	struct exchange *x;
+	struct upstream *u;
+
+	w->dirty = NULL;
+	while ((p = list)) {
+		list = p->next_dirty;
+		/* Still marked, so that nothing below frees it or lists it twice. */
+		while ((u = p->newest) && (x = next_waiting(p))) {
+			kept_unlink(u);
+			lease(x, u, u->c.t.flags & CONN_SERVED);
+		}
+		open_for_waiting(p);
+		p->dirty = false;
+		pool_free_if_empty(p);
+	}
+}
+
+void pool_close_kept(struct worker *w)
+{
+	for (uint32_t i = 0; i < w->n_pools; i++)
+		while (w->pools[i] && w->pools[i]->oldest)
+			kept_close(w->pools[i]->oldest);
+}
+
+void pool_free_all(struct worker *w)
+{
+	struct pool *p;
+
+	for (uint32_t i = 0; i < w->n_pools; i++) {
+		p = w->pools[i];
+		if (!p)
+			continue;
+		CHECK(!p->conns && !slotq_len(&p->waiting));
+		if (ttl_linked(&p->link))
+			verdict_retry(p->endpoint);
+		ttl_unlink(&p->link);
+		pool_free_if_empty(p);
+	}
+}

@@ -1,0 +1,56 @@
+/* A worker's connections to one endpoint, made at first use and gone with the last
+ * of them.  Kept connections are used most recently used first, so that the rest
+ * can grow old and close. */
+#ifndef THIMBLE_PROXY_POOL_H
+#define THIMBLE_PROXY_POOL_H
+
+#include "dispatch/endpoint.h"
+#include "proxy/conn.h"
+#include "proxy/exchange.h"
+
+/* Connects under way to one endpoint, at most; further exchanges queue behind them. */
+#define POOL_CONNECTING_MAX 64
+
+struct pool {
+	struct worker *w;		/* borrowed */
+	struct endpoint *endpoint;	/* owned reference */
+	struct upstream *newest, *oldest;	/* CONN_POOLED */
+	struct upstream *connecting;	/* CONN_CONNECTING, the longest first */
+	struct slotq waiting;		/* of struct exchange *: no connection may be opened for them */
+	unsigned conns, n_connecting;
+	struct pool *next_dirty;	/* the worker's list */
+	bool dirty;
+	struct ttl_link link;		/* while the endpoint is avoided, and it was this worker that saw it fail */
+	uint32_t stamp;
+};
+
+/* Gives `x`, whose endpoint is chosen, a connection: it is leased (exchange_leased has been
+ * called), or queued (x->phase is PHASE_QUEUED), or neither, and the cause is returned.
+ * `fresh`: never a kept one.  `max`: connections to the endpoint, 0 for no limit. */
+enum cause pool_get(struct exchange *x, bool fresh, unsigned max) MUST_USE;
+
+/* Takes a queued exchange out of the queue it waits in. */
+void pool_leave(struct exchange *x);
+
+/* Takes a leased connection back for another exchange. */
+void pool_put(struct upstream *u);
+/* Closes a leased connection. */
+void pool_discard(struct upstream *u);
+
+/* `events` (lib/net/loop.h) on a connection that no exchange has: its connect ended, or a kept one did. */
+void pool_event(struct upstream *u, unsigned events);
+/* Its time-out ran out. */
+void pool_timeout(struct upstream *u);
+/* The endpoint of `p` may be tried again. */
+void pool_avoid_over(struct pool *p);
+/* Once a turn: hands out the connections that became free to those who wait, oldest first, and
+ * opens new ones where that is allowed; frees pools that are empty. */
+void pool_hand_out(struct worker *w);
+
+/* Closes all kept connections of a worker. */
+void pool_close_kept(struct worker *w);
+
+/* Frees every pool; no connection is left, and the endpoints' avoid times are cut short. */
+void pool_free_all(struct worker *w);
+
+#endif

@@ -1,0 +1,365 @@
+/* server: see server.h.
+ *
+ * The main thread opens the listening sockets (one a worker and address, so that the kernel spreads
+ * connections), starts the workers, and then only waits for signals.  All signals are
+ * blocked in other threads.  As process 1 of a container nothing else is needed: there are
+ * no children, and SIGTERM has a handler. */
+#include "proxy/server.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conf/conf.h"
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+#include "proxy/log.h"
+#include "proxy/settings.h"
+#include "proxy/worker.h"
+
+#define BACKLOG 4096
+#define FILES_MIN 64		/* open files without which it makes no sense to start */
+
+struct main {
+	struct server server;
+	struct settings *settings;		/* owned */
+	struct endpoint_table *endpoints;	/* owned */
+	struct snapshot *snapshot;		/* owned reference */
+	struct worker **workers;		/* owned */
+	unsigned n_workers;
+	struct loop *loop;			/* owned: signals, and workers that ended */
+	_Atomic unsigned ended;			/* workers whose thread is about to end */
+	unsigned signals;			/* SIGTERM and SIGINT so far */
+};
+
+struct thread_arg {
+	struct main *m;
+	struct worker *w;
+};
+
+static uint32_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint32_t)(t.tv_sec * 1000 + t.tv_nsec / 1000000);
+}
+
+/* --- start --- */
+
+static bool raise_files(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r))
+		return true;
+	r.rlim_cur = r.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &r) || getrlimit(RLIMIT_NOFILE, &r))
+		return true;
+	if (r.rlim_cur >= FILES_MIN)
+		return true;
+	log_error("the limit of open files is %llu, and at least %d are needed (ulimit -n)",
+		  (unsigned long long)r.rlim_cur, FILES_MIN);
+	return false;
+}
+
+static enum log_sink sink_of(enum conf_sink_kind kind)
+{
+	switch (kind) {
+	case CONF_SINK_STDOUT: return LOG_STDOUT;
+	case CONF_SINK_STDERR: return LOG_STDERR;
+	case CONF_SINK_FILE: return LOG_FILE;
+	case CONF_SINK_OFF: break;
+	}
+	return LOG_OFF;
+}
+
+static bool start_log(const struct conf_log *c)
+{
+	static const enum log_level level[] = {
+		[CONF_LOG_DEBUG] = LEVEL_DEBUG, [CONF_LOG_INFO] = LEVEL_INFO,
+		[CONF_LOG_WARN] = LEVEL_WARN, [CONF_LOG_ERROR] = LEVEL_ERROR,
+	};
+	struct log_config l = {
+		.error = { sink_of(c->error.kind), c->error.path.p },
+		.access = { sink_of(c->access.kind), c->access.path.p },
+		.format = c->format == CONF_FORMAT_JSON ? LOG_JSON : LOG_TEXT,
+		.level = level[c->level], .access_ring = c->buffer,
+	};
+	char why[256];
+
+	if (log_start(&l, why, sizeof why) == OK)
+		return true;
+	log_error("%s", why);
+	return false;
+}
+
+static bool listen_failed(const struct socket_address *a, int error)
+{
+	char text[SOCKET_TEXT];
+
+	socket_address_text(a, text);
+	log_error("cannot listen on %s: %s%s", text, strerror(error),
+		  error == EADDRINUSE ? " (another program has this port)" :
+		  error == EACCES ? " (ports below 1024 need CAP_NET_BIND_SERVICE)" : "");
+	return false;
+}
+
+/* One socket a worker for TCP; for a unix socket, one that all share. */
+static bool open_listener(struct main *m, unsigned index, struct socket_address *a)
+{
+	bool unix_socket = a->name.sa.sa_family == AF_UNIX;
+	int error = unix_socket ? 0 : socket_probe(a), fd = -1;
+
+	if (error)
+		return listen_failed(a, error);
+	for (unsigned i = 0; i < m->n_workers; i++) {
+		if (unix_socket && i > 0)
+			fd = dup(m->workers[0]->acceptors[index].t.fd);
+		else
+			fd = socket_listen(a, true, BACKLOG);
+		if (fd < 0)
+			return listen_failed(a, errno);
+		if (i == 0 && !unix_socket && socket_bound(fd, a) != OK)
+			return listen_failed(a, errno);
+		if (worker_listen(m->workers[i], index, fd) != OK)
+			return listen_failed(a, errno);
+	}
+	return true;
+}
+
+static bool open_listeners(struct main *m)
+{
+	for (unsigned i = 0; i < m->settings->n_listeners; i++) {
+		struct socket_address a = m->settings->listeners[i].address;
+		char text[SOCKET_TEXT];
+
+		if (!open_listener(m, i, &a))
+			return false;
+		m->settings->listeners[i].address = a;
+		socket_address_text(&a, text);
+		log_info("listening on %s", text);
+	}
+	return true;
+}
+
+static bool make_workers(struct main *m)
+{
+	m->workers = mem_zalloc(m->settings->workers * sizeof(struct worker *));
+	for (unsigned i = 0; m->workers && i < m->settings->workers; i++) {
+		m->workers[i] = worker_new(&m->server, m->settings, m->snapshot, i);
+		if (!m->workers[i])
+			break;
+		m->n_workers++;
+	}
+	if (m->workers && m->n_workers == m->settings->workers)
+		return true;
+	log_error("cannot start %u workers: %s", m->settings->workers, strerror(errno ? errno : ENOMEM));
+	return false;
+}
+
+/* Takes what it needs out of `c`. */
+static bool prepare(struct main *m, const struct conf *c)
+{
+	struct snapshot_error err = {0};
+
+	m->settings = settings_new(c);
+	m->endpoints = endpoint_table_new();
+	if (m->settings && m->endpoints)
+		m->snapshot = settings_snapshot(c, m->endpoints, &err);
+	if (m->snapshot)
+		return true;
+	log_error("the configuration cannot be used: %s", err.text[0] ? err.text : "out of memory");
+	return false;
+}
+
+static void *thread_main(void *arg)
+{
+	struct thread_arg *a = arg;
+	struct main *m = a->m;
+
+	worker_run(a->w);
+	mem_free(a);
+	atomic_fetch_add(&m->ended, 1);
+	loop_wake(m->loop);
+	return NULL;
+}
+
+static bool start_threads(struct main *m)
+{
+	for (unsigned i = 0; i < m->n_workers; i++) {
+		struct thread_arg *a = mem_alloc(sizeof *a);
+
+		if (!a)
+			return false;
+		*a = (struct thread_arg){ m, m->workers[i] };
+		errno = pthread_create(&m->workers[i]->thread, NULL, thread_main, a);
+		if (errno) {
+			log_error("cannot start a thread: %s", strerror(errno));
+			mem_free(a);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* --- signals --- */
+
+static void on_stop(int signo, void *ctx)
+{
+	struct main *m = ctx;
+
+	if (m->signals++) {
+		log_warn("%s again: ending at once", strsignal(signo));
+		log_stop();
+		_exit(0);
+	}
+	log_info("%s: no new connections; finishing what runs (at most %u ms; a second signal ends at once)",
+		 strsignal(signo), m->settings->timeouts.drain);
+	for (unsigned i = 0; i < m->n_workers; i++)
+		worker_tell(m->workers[i], WORKER_DRAIN);
+}
+
+static void on_reopen(int signo, void *ctx)
+{
+	(void)signo, (void)ctx;
+	log_reopen();
+}
+
+static void on_begin(void *ctx)
+{
+	(void)ctx;
+}
+
+static void on_woken(void *ctx)
+{
+	(void)ctx;
+}
+
+static const struct loop_events events = { .begin = on_begin, .woken = on_woken };
+
+static bool catch_signals(struct main *m)
+{
+	m->loop = loop_new(&events, m);
+	return m->loop && loop_on_signal(m->loop, SIGTERM, on_stop, m) == OK &&
+	       loop_on_signal(m->loop, SIGINT, on_stop, m) == OK &&
+	       loop_on_signal(m->loop, SIGUSR1, on_reopen, m) == OK;
+}
+
+/* --- the end --- */
+
+static void log_counters(const struct main *m)
+{
+	uint64_t sum;
+	char line[1024];
+	size_t n = 0;
+
+#define SUM(what) \
+	sum = 0; \
+	for (unsigned i = 0; i < m->n_workers; i++) \
+		sum += atomic_load_explicit(&m->workers[i]->counters.what, memory_order_relaxed);
+#define C(name) \
+	SUM(name) \
+	if (sum && n < sizeof line - 64) \
+		n += (size_t)snprintf(line + n, sizeof line - n, " " #name "=%llu", (unsigned long long)sum);
+	line[0] = '\0';
+	COUNTERS(C)
+#undef C
+	for (int c = 1; c < CAUSE_N; c++) {
+		SUM(cause[c])
+		if (sum && n < sizeof line - 64)
+			n += (size_t)snprintf(line + n, sizeof line - n, " %s=%llu", causes[c].token.p, (unsigned long long)sum);
+	}
+#undef SUM
+	log_info("served:%s", line);
+}
+
+/* Until a signal came and the workers have ended, or the drain time is over. */
+static void wait_for_end(struct main *m)
+{
+	uint32_t from = 0;
+	bool draining = false;
+	int64_t wait = -1;
+
+	while (atomic_load(&m->ended) < m->n_workers) {
+		loop_pass(m->loop, now_ms(), wait);
+		if (!m->signals)
+			continue;
+		if (!draining) {
+			draining = true;
+			from = now_ms();
+		}
+		wait = (int64_t)m->settings->timeouts.drain - (int64_t)(now_ms() - from);
+		if (wait <= 0 && atomic_load(&m->ended) < m->n_workers) {
+			log_warn("%llu client connections are still open; ending without them",
+				 (unsigned long long)atomic_load(&m->server.clients));
+			log_counters(m);
+			log_stop();
+			_exit(0);
+		}
+	}
+}
+
+static void remove_unix_sockets(const struct main *m)
+{
+	for (unsigned i = 0; i < m->settings->n_listeners; i++)
+		if (m->settings->listeners[i].address.name.sa.sa_family == AF_UNIX)
+			unlink(m->settings->listeners[i].address.name.un.sun_path);
+}
+
+static void clean_up(struct main *m)
+{
+	for (unsigned i = 0; i < m->n_workers; i++)
+		worker_free(m->workers[i]);
+	mem_free(m->workers);
+	snapshot_unref(m->snapshot);
+	endpoint_table_free(m->endpoints);
+	settings_free(m->settings);
+	loop_free(m->loop);
+}
+
+int server_run(struct conf *c, const char *hint)
+{
+	struct main m = {0};
+	sigset_t all, before;
+	int code = 1;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigfillset(&all);
+	budget_root_init(&m.server.budget, 0);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	if (!raise_files() || !start_log(&c->log) || !prepare(&m, c))
+		goto out;
+	conf_free(c);
+	c = NULL;
+	if (!make_workers(&m) || !open_listeners(&m) || !catch_signals(&m))
+		goto out;
+	if (!start_threads(&m)) {
+		log_stop();
+		_exit(1);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	log_info("ready: %u worker%s, room for %llu connections", m.n_workers, m.n_workers == 1 ? "" : "s",
+		 (unsigned long long)m.settings->fds_accept);
+	if (hint)
+		log_info("%s", hint);
+	wait_for_end(&m);
+	for (unsigned i = 0; i < m.n_workers; i++)
+		pthread_join(m.workers[i]->thread, NULL);
+	log_counters(&m);
+	remove_unix_sockets(&m);
+	code = 0;
+out:
+	conf_free(c);
+	clean_up(&m);
+	log_stop();
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return code;
+}

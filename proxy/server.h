@@ -1,0 +1,24 @@
+/* The process: what its workers share, and its start and end. */
+#ifndef THIMBLE_PROXY_SERVER_H
+#define THIMBLE_PROXY_SERVER_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include "lib/base/budget.h"
+#include "lib/base/err.h"
+
+struct conf;
+
+struct server {
+	struct budget_root budget;
+	_Atomic uint64_t fds;		/* descriptors of clients and upstreams, all workers */
+	_Atomic uint64_t clients;	/* client connections, all workers */
+};
+
+/* Serves `c` (moved) until SIGTERM or SIGINT: stops accepting then, finishes what runs for at most
+ * timeouts.drain, and returns; a second signal ends the process at once.  SIGUSR1
+ * opens the log files again.  `hint` (may be NULL) is said once it is ready.  The exit code:
+ * 0, or 1 when it could not start, and the error log says why. */
+int server_run(struct conf *c, const char *hint) MUST_USE;
+
+#endif

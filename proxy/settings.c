@@ -1,0 +1,315 @@
+/* settings: see settings.h.  The one place where the configuration's tree becomes what
+ * dispatch and the workers use; conf and dispatch do not know each other. */
+#include "proxy/settings.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "conf/conf.h"
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+
+#define FDS_OWN 32		/* descriptors that the process needs besides connections, and a few a worker */
+#define FDS_WORKER 8
+#define INTERIM_MAX 32		/* 1xx answers before a final one */
+
+static uint32_t clamp32(uint64_t v)
+{
+	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
+}
+
+/* --- listeners --- */
+
+static struct str dup_z(struct arena *a, struct str s)
+{
+	char *p = arena_alloc(a, s.n + 1);
+
+	if (!p)
+		return (struct str){0};
+	memcpy(p, s.p, s.n);
+	p[s.n] = '\0';
+	return (struct str){ p, s.n };
+}
+
+static void address_of(struct socket_address *to, const struct conf_address *a)
+{
+	if (a->kind == CONF_UNIX)
+		CHECK(socket_address_unix(to, a->path.p) == OK);	/* conf has checked its length */
+	else if (a->any)
+		socket_address_any(to, a->port);
+	else
+		socket_address_ip(to, a->kind == CONF_INET6, a->ip, a->port);
+}
+
+static bool make_via(struct arena *a, struct str *via, struct str name)
+{
+	for (int minor = 0; name.n && minor < 2; minor++) {
+		char *p = arena_alloc(a, name.n + 4);
+
+		if (!p)
+			return false;
+		memcpy(p, minor ? "1.1 " : "1.0 ", 4);
+		memcpy(p + 4, name.p, name.n);
+		via[minor] = (struct str){ p, name.n + 4 };
+	}
+	return true;
+}
+
+static bool make_listener(struct arena *a, struct listener *l, const struct conf_listen *c)
+{
+	address_of(&l->address, &c->address);
+	l->label = dup_z(a, c->address.text);
+	l->request_id = dup_z(a, c->request_id);
+	l->x_forwarded = (uint8_t)(c->x_forwarded == CONF_XF_OFF ? FORWARDED_OFF :
+				   c->x_forwarded == CONF_XF_REPLACE ? FORWARDED_REPLACE : FORWARDED_APPEND);
+	l->underscores = (uint8_t)(c->underscores == CONF_UNDERSCORES_ALLOW ? UNDERSCORES_ALLOW :
+				   c->underscores == CONF_UNDERSCORES_REFUSE ? UNDERSCORES_REFUSE : UNDERSCORES_DROP);
+	l->forwarded = c->forwarded;
+	l->n_trusted = (unsigned)c->trusted_proxies.count;
+	l->trusted = arena_alloc(a, l->n_trusted * sizeof *l->trusted + 1);
+	l->n_upgrade = (unsigned)c->upgrade.count;
+	l->upgrade = arena_alloc(a, l->n_upgrade * sizeof *l->upgrade + 1);
+	if (!l->label.p || !l->request_id.p || !l->trusted || !l->upgrade || !make_via(a, l->via, c->via))
+		return false;
+	for (unsigned i = 0; i < l->n_trusted; i++) {
+		const struct conf_cidr *n = &c->trusted_proxies.items[i];
+
+		l->trusted[i] = (struct network){ .v6 = n->kind == CONF_INET6, .bits = n->bits };
+		memcpy(l->trusted[i].ip, n->ip, 16);
+	}
+	for (unsigned i = 0; i < l->n_upgrade; i++) {
+		l->upgrade[i] = dup_z(a, c->upgrade.items[i]);
+		if (!l->upgrade[i].p)
+			return false;
+	}
+	return true;
+}
+
+/* --- limits --- */
+
+static struct codec_limits codec_limits(const struct conf_limits *l, uint64_t head)
+{
+	return (struct codec_limits){
+		.head = clamp32(head), .target = clamp32(l->target), .fields = (uint16_t)l->fields,
+		.interim = INTERIM_MAX, .chunk_overhead = clamp32(l->chunk_overhead),
+	};
+}
+
+/* A share of the descriptors is kept for upstreams: accept pauses before connects fail. */
+static void count_fds(struct settings *s)
+{
+	struct rlimit r;
+	uint64_t have = 1024, own = FDS_OWN + FDS_WORKER * s->workers + s->n_listeners * s->workers, reserve;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0)
+		have = r.rlim_cur == RLIM_INFINITY ? 1u << 20 : r.rlim_cur;
+	s->fds = have > own + 8 ? have - own : 8;
+	reserve = s->fds / 20 > 64 ? s->fds / 20 : 64;
+	if (reserve > s->fds / 3)
+		reserve = s->fds / 3;
+	s->fds_accept = s->fds - reserve;
+}
+
+static unsigned processors(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n < 1 ? 1 : n > 256 ? 256 : (unsigned)n;
+}
+
+struct settings *settings_new(const struct conf *c)
+{
+	struct settings *s = mem_zalloc(sizeof *s);
+
+	if (!s)
+		return NULL;
+	arena_init(&s->arena, NULL, 0, NULL);
+	s->workers = c->workers ? c->workers : processors();
+	s->n_listeners = (unsigned)c->listen_count;
+	s->listeners = arena_alloc(&s->arena, s->n_listeners * sizeof *s->listeners);
+	if (!s->listeners)
+		goto fail;
+	memset(s->listeners, 0, s->n_listeners * sizeof *s->listeners);
+	for (unsigned i = 0; i < s->n_listeners; i++)
+		if (!make_listener(&s->arena, &s->listeners[i], &c->listens[i]))
+			goto fail;
+	s->request = codec_limits(&c->limits, c->limits.head);
+	s->answer = codec_limits(&c->limits, c->limits.answer_head);
+	s->socket = (struct socket_limits){
+		.receive_window = clamp32(c->limits.receive_window), .unsent = clamp32(c->limits.unsent),
+	};
+	s->timeouts = (struct timeouts){
+		.head = clamp32(c->timeouts.head), .body = clamp32(c->timeouts.body),
+		.write = clamp32(c->timeouts.write), .idle = clamp32(c->timeouts.idle),
+		.linger = clamp32(c->timeouts.linger), .connect = clamp32(c->timeouts.connect),
+		.upstream_idle = clamp32(c->timeouts.upstream_idle), .drain = clamp32(c->timeouts.drain),
+	};
+	s->replay = clamp32(c->limits.replay);
+	s->queue = clamp32(c->limits.queue);
+	s->connections = c->limits.connections;
+	count_fds(s);
+	return s;
+fail:
+	settings_free(s);
+	return NULL;
+}
+
+void settings_free(struct settings *s)
+{
+	if (!s)
+		return;
+	arena_fini(&s->arena);
+	mem_free(s);
+}
+
+/* --- the snapshot --- */
+
+static struct service_spec service_of(struct arena *a, const struct conf_service *c)
+{
+	struct service_endpoint_spec *e = arena_alloc(a, c->endpoints.count * sizeof *e + 1);
+	struct service_spec s = {
+		.name = c->name, .host_literal = c->host, .max_connections = c->max_connections,
+		.host = (uint8_t)(c->host_kind == CONF_HOST_NAME ? SERVICE_HOST_LITERAL :
+				  c->host_kind == CONF_HOST_ENDPOINT ? SERVICE_HOST_ENDPOINT : SERVICE_HOST_KEEP),
+		.endpoints = e, .n_endpoints = (uint32_t)c->endpoints.count,
+	};
+
+	for (size_t i = 0; e && i < c->endpoints.count; i++) {
+		const struct conf_address *from = &c->endpoints.items[i];
+
+		memset(&e[i], 0, sizeof e[i]);
+		e[i].weight = 1;
+		e[i].address.family = from->kind == CONF_UNIX ? ENDPOINT_UNIX :
+				      from->kind == CONF_INET6 ? ENDPOINT_IP6 : ENDPOINT_IP4;
+		e[i].address.port = from->port;
+		memcpy(e[i].address.ip, from->ip, 16);
+		e[i].address.path = from->kind == CONF_UNIX ? from->path.p : NULL;
+	}
+	return s;
+}
+
+static void mods_of(struct header_mod **at, const struct conf_header_list *list, uint8_t op)
+{
+	for (size_t i = 0; i < list->count; i++)
+		*(*at)++ = (struct header_mod){ .op = op, .name = list->items[i].name, .value = list->items[i].value };
+}
+
+static const struct header_mod *headers_of(struct arena *a, const struct conf_headers *h, uint16_t *n)
+{
+	size_t count = h->remove.count + h->set.count + h->add.count;
+	struct header_mod *mods = arena_alloc(a, count * sizeof *mods + 1), *at = mods;
+
+	if (!mods)
+		return NULL;
+	mods_of(&at, &h->remove, HEADER_REMOVE);
+	mods_of(&at, &h->set, HEADER_SET);
+	mods_of(&at, &h->add, HEADER_ADD);
+	*n = (uint16_t)count;
+	return mods;
+}
+
+static const struct route_match *matches_of(struct arena *a, const struct conf_route *c, size_t *n)
+{
+	size_t count = c->hosts.count ? c->hosts.count : 1;
+	struct route_match *m = arena_alloc(a, count * sizeof *m);
+
+	for (size_t i = 0; m && i < count; i++) {
+		memset(&m[i], 0, sizeof m[i]);
+		if (c->hosts.count)
+			m[i].host = c->hosts.items[i];
+		m[i].path_kind = c->path_kind == CONF_PATH_EXACT ? MATCH_EXACT : MATCH_PREFIX;
+		m[i].path = c->path;
+	}
+	*n = count;
+	return m;
+}
+
+static struct str label_of(struct arena *a, const struct conf_route *c)
+{
+	struct str host = c->hosts.count ? c->hosts.items[0] : STR("*");
+	char *p = arena_alloc(a, host.n + c->path.n + 1);
+
+	if (!p)
+		return (struct str){0};
+	memcpy(p, host.p, host.n);
+	memcpy(p + host.n, c->path.p, c->path.n);
+	return (struct str){ p, host.n + c->path.n };
+}
+
+static void action_of(struct route_spec *r, const struct conf_route *c)
+{
+	switch (c->action) {
+	case CONF_ACTION_SERVICE:
+		r->action = ROUTE_SERVICE;
+		break;
+	case CONF_ACTION_REDIRECT:
+		r->action = ROUTE_REDIRECT;
+		r->status = (uint16_t)c->redirect.status;
+		r->text = c->redirect.to;
+		break;
+	case CONF_ACTION_ANSWER:
+		r->action = ROUTE_ANSWER;
+		r->status = (uint16_t)c->answer.status;
+		r->text = c->answer.body;
+		r->content_type = c->answer.type;
+		break;
+	}
+}
+
+static bool route_of(struct arena *a, struct snapshot_route *to, const struct conf_route *c)
+{
+	struct route_spec *r = &to->route;
+
+	memset(to, 0, sizeof *to);
+	action_of(r, c);
+	to->service = c->service ? c->service->index : SNAPSHOT_NO_SERVICE;
+	to->matches = matches_of(a, c, &to->n_matches);
+	r->label = label_of(a, c);
+	r->request = headers_of(a, &c->request_headers, &r->n_request);
+	r->response = headers_of(a, &c->response_headers, &r->n_response);
+	r->rewrite = c->strip_prefix ? REWRITE_STRIP : c->replace_prefix.n ? REWRITE_REPLACE : REWRITE_NONE;
+	if (r->rewrite != REWRITE_NONE)
+		r->rewrite_from = c->path;
+	r->rewrite_to = c->replace_prefix;
+	r->body_limit = c->body_limit == CONF_NO_LIMIT ? UINT64_MAX : c->body_limit;
+	r->first_byte_ms = clamp32(c->timeouts.first_byte);
+	r->between_bytes_ms = clamp32(c->timeouts.between_bytes);
+	r->tunnel_ms = clamp32(c->timeouts.tunnel);
+	return to->matches && r->label.p && r->request && r->response;
+}
+
+struct snapshot *settings_snapshot(const struct conf *c, struct endpoint_table *endpoints, struct snapshot_error *err)
+{
+	struct snapshot_spec spec = { .endpoints = endpoints, .n_services = c->service_count, .n_routes = c->route_count };
+	struct service_spec *services;
+	struct snapshot_route *routes;
+	struct snapshot *s = NULL;
+	struct arena a;
+	bool whole = true;
+
+	arena_init(&a, NULL, 0, NULL);
+	services = arena_alloc(&a, c->service_count * sizeof *services + 1);
+	routes = arena_alloc(&a, c->route_count * sizeof *routes + 1);
+	if (!services || !routes)
+		goto out;
+	for (size_t i = 0; i < c->service_count; i++) {
+		services[i] = service_of(&a, &c->services[i]);
+		whole = whole && services[i].endpoints;
+	}
+	for (size_t i = 0; i < c->route_count; i++)
+		whole = route_of(&a, &routes[i], &c->routes[i]) && whole;
+	if (!whole)
+		goto out;
+	spec.services = services;
+	spec.routes = routes;
+	s = snapshot_build(&spec, NULL, err);
+	arena_fini(&a);
+	return s;
+out:
+	snprintf(err->text, sizeof err->text, "out of memory");
+	err->err = ERR_MEM;
+	arena_fini(&a);
+	return NULL;
+}

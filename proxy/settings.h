@@ -1,0 +1,65 @@
+/* What the configuration says about everything but routes and services, in the
+ * form that workers use.  Read-only once made; shared by all threads. */
+#ifndef THIMBLE_PROXY_SETTINGS_H
+#define THIMBLE_PROXY_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "dispatch/snapshot.h"
+#include "lib/base/arena.h"
+#include "lib/http/codec.h"
+#include "lib/net/socket.h"
+
+struct conf;
+
+struct network {	/* a CIDR block */
+	bool v6;
+	uint8_t bits;
+	uint8_t ip[16];
+};
+
+enum forwarded_for { FORWARDED_APPEND, FORWARDED_REPLACE, FORWARDED_OFF };
+enum underscores { UNDERSCORES_DROP, UNDERSCORES_ALLOW, UNDERSCORES_REFUSE };
+
+struct listener {
+	struct socket_address address;
+	struct str label;		/* as configured: for logs */
+	struct network *trusted;	/* peers whose X-Forwarded-* and Forwarded are believed */
+	unsigned n_trusted;
+	uint8_t x_forwarded;		/* enum forwarded_for */
+	uint8_t underscores;		/* enum underscores */
+	bool forwarded;			/* add Forwarded (RFC 7239) */
+	struct str via[2];		/* our Via member for HTTP/1.0 and 1.1, "1.1 thimble"; empty: none */
+	struct str request_id;		/* field name; empty: none */
+	struct str *upgrade;		/* protocols that may be upgraded to, lower case */
+	unsigned n_upgrade;
+};
+
+struct timeouts {	/* milliseconds; 0: none, where the configuration allows that */
+	uint32_t head, body, write, idle, linger;
+	uint32_t connect, upstream_idle, drain;
+};
+
+struct settings {
+	struct arena arena;		/* owns what is pointed to from here */
+	struct listener *listeners;
+	unsigned n_listeners;
+	unsigned workers;
+	struct codec_limits request, answer;
+	struct socket_limits socket;
+	struct timeouts timeouts;
+	uint32_t replay;	/* bytes of a request body kept for a retry */
+	uint32_t queue;		/* bytes of one dispatch queue */
+	uint32_t connections;	/* client connections in all; 0: as descriptors allow */
+	uint64_t fds;		/* descriptors that clients and upstreams may use together */
+	uint64_t fds_accept;	/* accept pauses when so many are in use: a reserve is left for upstreams */
+};
+
+/* Copies what is needed out of `c`; NULL when there is no memory. */
+struct settings *settings_new(const struct conf *c) MUST_USE;
+void settings_free(struct settings *s);
+
+/* The first snapshot of `c`; NULL when refused, and *err says why. */
+struct snapshot *settings_snapshot(const struct conf *c, struct endpoint_table *endpoints, struct snapshot_error *err) MUST_USE;
+
+#endif

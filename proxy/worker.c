@@ -1,0 +1,463 @@
+/* worker: one thread's turn.
+ *
+ *   poll, and visit what is woken -> letters -> time-outs -> hand out connections
+ *        -> visit what is ready -> finish exchanges -> bury connections
+ *
+ * Time is read once, when the poll returns.  What an event names stays valid to the end of the
+ * turn: a closed connection is only unlinked, and its descriptor is closed and its memory given
+ * back by bury().  While something is left to do without an event (ready, dirty), the
+ * poll does not sleep.  An idle worker makes no wake-up: its one timer is armed to the earliest
+ * deadline, and to none when nothing waits. */
+#include "proxy/worker.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+#include "lib/net/socket.h"
+#include "proxy/client.h"
+#include "proxy/exchange.h"
+#include "proxy/log.h"
+#include "proxy/pool.h"
+#include "proxy/server.h"
+#include "health/verdict.h"
+
+#define ACCEPT_RETRY_MS 50
+
+static void clock_read(struct worker *w)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	w->now_us = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+	w->now_ms = (uint32_t)(w->now_us / 1000);
+	clock_gettime(CLOCK_REALTIME_COARSE, &t);
+	w->wall_ms = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	w->now_stale = false;
+}
+
+/* --- visiting --- */
+
+static void visit(struct worker *w, struct conn *c, unsigned events)
+{
+	switch (c->t.state) {
+	case CONN_IDLE:
+	case CONN_HEAD:
+	case CONN_LINGER:
+		client_visit(w, c);
+		break;
+	case CONN_BUSY:
+		exchange_client_event(c->work.exchange);
+		break;
+	case CONN_LEASED:
+		exchange_upstream_event(c->work.exchange);
+		break;
+	case CONN_CONNECTING:
+	case CONN_POOLED:
+		pool_event((struct upstream *)c, events);
+		break;
+	case CONN_DEAD:
+		break;
+	default:
+		CHECK(false);
+	}
+}
+
+static void on_begin(void *ctx)
+{
+	clock_read(ctx);
+}
+
+static void on_ready(void *ctx, void *ptr, unsigned events)
+{
+	struct worker *w = ctx;
+	struct conn *c = ptr;
+
+	if (c->t.state == CONN_ACCEPTOR) {
+		client_accept(w, ptr);
+		return;
+	}
+	if (c->t.state == CONN_DEAD)
+		return;
+	conn_note(c, events);
+	visit(w, c, events);
+}
+
+static void on_woken(void *ctx)
+{
+	(void)ctx;	/* that the poll returned is all; letters are looked at in every turn */
+}
+
+static const struct loop_events events = { .begin = on_begin, .ready = on_ready, .woken = on_woken };
+
+void worker_ready(struct worker *w, struct conn *c)
+{
+	if (c->t.flags & CONN_IN_READY)
+		return;
+	if (w->n_ready == w->max_ready) {
+		unsigned max = w->max_ready ? 2 * w->max_ready : 64;
+		struct conn **grown = mem_realloc(w->ready, max * sizeof(struct conn *));
+
+		CHECK(grown);	/* 8 bytes for each connection that has work */
+		w->ready = grown;
+		w->max_ready = max;
+	}
+	c->t.flags |= CONN_IN_READY;
+	w->ready[w->n_ready++] = c;
+}
+
+void worker_not_ready(struct worker *w, struct conn *c)
+{
+	for (unsigned i = 0; i < w->n_ready; i++)
+		if (w->ready[i] == c)
+			w->ready[i] = NULL;
+	c->t.flags &= (uint8_t)~CONN_IN_READY;
+}
+
+/* Each once; what becomes ready meanwhile has its turn in the next one. */
+static void visit_ready(struct worker *w)
+{
+	unsigned n = w->n_ready;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct conn *c = w->ready[i];
+
+		if (!c)
+			continue;
+		w->ready[i] = NULL;
+		c->t.flags &= (uint8_t)~CONN_IN_READY;
+		visit(w, c, 0);
+	}
+	memmove(w->ready, w->ready + n, (w->n_ready - n) * sizeof(struct conn *));
+	w->n_ready -= n;
+}
+
+/* --- time-outs --- */
+
+static struct conn *conn_of(struct ttl_link *l)
+{
+	return (struct conn *)((char *)l - offsetof(struct conn, link));
+}
+
+static void timeouts(struct worker *w)
+{
+	struct ttl_link *l;
+
+	while ((l = ttl_expired(&w->ttl, w->now_ms))) {
+		struct conn *c = conn_of(l);
+
+		switch (c->t.state) {
+		case CONN_BUSY:
+			exchange_client_timeout(c->work.exchange);
+			break;
+		case CONN_LEASED:
+			exchange_upstream_timeout(c->work.exchange);
+			break;
+		case CONN_CONNECTING:
+		case CONN_POOLED:
+			pool_timeout((struct upstream *)c);
+			break;
+		default:
+			client_timeout(w, c);
+		}
+	}
+	while ((l = ttl_expired(&w->pool_ttl, w->now_ms)))
+		pool_avoid_over((struct pool *)((char *)l - offsetof(struct pool, link)));
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+static int64_t next_wait(struct worker *w)
+{
+	int64_t ms = ttl_next(&w->ttl, w->now_ms);
+
+	if (w->n_ready || w->dirty)
+		return 0;
+	ms = earlier(ms, ttl_next(&w->pool_ttl, w->now_ms));
+	return w->accept_paused ? earlier(ms, ACCEPT_RETRY_MS) : ms;
+}
+
+/* --- the end of a turn --- */
+
+static void bury(struct worker *w)
+{
+	struct server *s = w->server;
+	struct conn *c;
+
+	while ((c = w->dead)) {
+		w->dead = c->work.next_dead;
+		if (c->t.flags & CONN_RESET)
+			socket_reset_on_close(c->t.fd);
+		close(c->t.fd);
+		atomic_fetch_sub_explicit(&s->fds, 1, memory_order_relaxed);
+		if (c->t.flags & CONN_UPSTREAM) {
+			slab_put(&w->upstreams, c);
+			continue;
+		}
+		atomic_fetch_sub_explicit(&s->clients, 1, memory_order_relaxed);
+		if (c->t.flags & CONN_V6)
+			slab_put(&w->peers_v6, c->peer.v6);
+		slab_put(&w->conns, c);
+	}
+}
+
+static void finish_exchanges(struct worker *w)
+{
+	struct exchange *x;
+
+	while ((x = w->done)) {
+		w->done = x->next_done;
+		exchange_finish(x);
+	}
+}
+
+/* --- letters --- */
+
+static void drain(struct worker *w)
+{
+	struct ttl_list *idle = &w->ttl.list[w->list.idle];
+	struct ttl_link *l, *next;
+
+	w->draining = true;
+	for (unsigned i = 0; i < w->settings->n_listeners; i++) {
+		close(w->acceptors[i].t.fd);
+		w->acceptors[i].t.fd = -1;
+	}
+	for (l = idle->head.next; l != &idle->head; l = next) {
+		next = l->next;
+		/* an equal duration may share the list */
+		if (conn_of(l)->t.state == CONN_IDLE && !(conn_of(l)->t.flags & CONN_READABLE))
+			conn_close(w, conn_of(l), false);
+	}
+	pool_close_kept(w);
+}
+
+static void letters(struct worker *w)
+{
+	unsigned letter = atomic_load_explicit(&w->letters, memory_order_relaxed);
+
+	if (!letter)
+		return;
+	letter = atomic_exchange_explicit(&w->letters, 0, memory_order_acquire);
+	if ((letter & WORKER_DRAIN) && !w->draining)
+		drain(w);
+}
+
+void worker_tell(struct worker *w, unsigned letter)
+{
+	atomic_fetch_or_explicit(&w->letters, letter, memory_order_release);
+	loop_wake(w->loop);
+}
+
+/* --- the turn --- */
+
+static void turn(struct worker *w)
+{
+	w->now_stale = true;
+	loop_pass(w->loop, w->now_ms, next_wait(w));
+	if (w->now_stale)
+		clock_read(w);
+	letters(w);
+	timeouts(w);
+	pool_hand_out(w);
+	visit_ready(w);
+	finish_exchanges(w);
+	client_accept_check(w);
+	bury(w);
+	budget_settle(&w->budget);
+	log_turn_end();
+}
+
+void worker_run(struct worker *w)
+{
+	clock_read(w);
+	while (!w->draining || worker_open(w))
+		turn(w);
+}
+
+size_t worker_open(const struct worker *w)
+{
+	return w->conns.live + w->upstreams.live;
+}
+
+/* --- what others ask of a worker --- */
+
+bool worker_may_open(struct worker *w, bool upstream)
+{
+	const struct settings *s = w->settings;
+	uint64_t fds = atomic_load_explicit(&w->server->fds, memory_order_relaxed);
+
+	if (upstream)
+		return fds < s->fds;
+	if (s->connections && atomic_load_explicit(&w->server->clients, memory_order_relaxed) >= s->connections)
+		return false;
+	return fds < s->fds_accept;
+}
+
+struct conn *worker_conn(struct worker *w, int fd, bool upstream)
+{
+	struct conn *c = slab_get(upstream ? &w->upstreams : &w->conns);
+
+	if (!c) {
+		close(fd);
+		return NULL;
+	}
+	memset(c, 0, upstream ? sizeof(struct upstream) : sizeof *c);
+	c->t.fd = fd;
+	c->t.flags = upstream ? CONN_UPSTREAM : 0;
+	c->t.state = upstream ? CONN_CONNECTING : CONN_IDLE;
+	if (loop_watch(w->loop, fd, c, LOOP_EDGE) != OK) {
+		slab_put(upstream ? &w->upstreams : &w->conns, c);
+		close(fd);
+		return NULL;
+	}
+	atomic_fetch_add_explicit(&w->server->fds, 1, memory_order_relaxed);
+	if (!upstream)
+		atomic_fetch_add_explicit(&w->server->clients, 1, memory_order_relaxed);
+	return c;
+}
+
+void worker_count_status(struct worker *w, unsigned status)
+{
+	switch (status / 100) {
+	case 1: COUNT(w, answers_1xx); break;
+	case 2: COUNT(w, answers_2xx); break;
+	case 3: COUNT(w, answers_3xx); break;
+	case 4: COUNT(w, answers_4xx); break;
+	default: COUNT(w, answers_5xx); break;
+	}
+}
+
+struct str worker_date(struct worker *w)
+{
+	static const char day[7][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
+	static const char month[12][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
+	time_t now = (time_t)(w->wall_ms / 1000);
+	struct tm t;
+
+	if (w->date_second != now) {
+		gmtime_r(&now, &t);
+		snprintf(w->date, sizeof w->date, "%s, %02d %s %04d %02d:%02d:%02d GMT", day[t.tm_wday], t.tm_mday % 100,
+			 month[t.tm_mon], (t.tm_year + 1900) % 10000, t.tm_hour % 100, t.tm_min % 100, t.tm_sec % 100);
+		w->date_second = now;
+	}
+	return str_of(w->date);
+}
+
+/* --- making and ending --- */
+
+static void make_lists(struct worker *w)
+{
+	const struct timeouts *t = &w->settings->timeouts;
+
+	ttl_init(&w->ttl, offsetof(struct conn, stamp) - offsetof(struct conn, link));
+	ttl_init(&w->pool_ttl, offsetof(struct pool, stamp) - offsetof(struct pool, link));
+	w->list.idle = ttl_list_for(&w->ttl, t->idle);
+	w->list.head = ttl_list_for(&w->ttl, t->head);
+	w->list.body = ttl_list_for(&w->ttl, t->body);
+	w->list.write = ttl_list_for(&w->ttl, t->write);
+	w->list.linger = ttl_list_for(&w->ttl, t->linger);
+	w->list.connect = ttl_list_for(&w->ttl, t->connect);
+	w->list.upstream_idle = ttl_list_for(&w->ttl, t->upstream_idle);
+	w->list.avoid = ttl_list_for(&w->pool_ttl, VERDICT_AVOID_MS);
+}
+
+static void make_slabs(struct worker *w)
+{
+	slab_init(&w->conns, sizeof(struct conn), &w->budget);
+	slab_init(&w->upstreams, sizeof(struct upstream), &w->budget);
+	slab_init(&w->exchanges, EXCHANGE_SIZE, &w->budget);
+	slab_init(&w->peers_v6, sizeof(struct peer_v6), &w->budget);
+	slab_init(&w->pools_slab, sizeof(struct pool), &w->budget);
+}
+
+static size_t power_of_two(size_t n)
+{
+	size_t p = 4096;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+struct worker *worker_new(struct server *server, const struct settings *settings, struct snapshot *snapshot, unsigned index)
+{
+	struct worker *w = mem_zalloc(sizeof *w);
+
+	if (!w)
+		return NULL;
+	w->server = server;
+	w->settings = settings;
+	w->snapshot = snapshot_ref(snapshot);
+	w->index = index;
+	budget_init(&w->budget, &server->budget);
+	make_slabs(w);
+	make_lists(w);
+	clock_read(w);
+	if (getrandom(w->id_seed, sizeof w->id_seed, 0) != sizeof w->id_seed)
+		goto fail;
+	w->scratch_size = power_of_two(WORKER_READ_LARGE);
+	w->scratch = mem_pages(w->scratch_size);
+	w->vec_scratch = mem_pages(VEC_SCRATCH);
+	w->h1_server = h1_shared_new(&settings->request);
+	w->h1_upstream = h1_shared_new(&settings->answer);
+	w->acceptors = mem_zalloc(settings->n_listeners * sizeof *w->acceptors);
+	if (!w->scratch || !w->vec_scratch || !w->h1_server || !w->h1_upstream || !w->acceptors)
+		goto fail;
+	for (unsigned i = 0; i < settings->n_listeners; i++)
+		w->acceptors[i] = (struct acceptor){ .t = { .fd = -1, .state = CONN_ACCEPTOR }, .listener = (uint16_t)i };
+	w->vec.scratch = w->vec_scratch;
+	w->vec.end = w->vec_scratch + VEC_SCRATCH;
+	vec_reset(&w->vec);
+	w->loop = loop_new(&events, w);
+	if (w->loop)
+		return w;
+fail:
+	worker_free(w);
+	return NULL;
+}
+
+enum err worker_listen(struct worker *w, unsigned listener, int fd)
+{
+	struct acceptor *a = &w->acceptors[listener];
+
+	a->t.fd = fd;
+	return loop_watch(w->loop, fd, a, LOOP_LEVEL_IN);
+}
+
+void worker_free(struct worker *w)
+{
+	if (!w)
+		return;
+	for (unsigned i = 0; w->acceptors && i < w->settings->n_listeners; i++)
+		if (w->acceptors[i].t.fd >= 0)
+			close(w->acceptors[i].t.fd);
+	pool_free_all(w);
+	loop_free(w->loop);
+	h1_shared_free(w->h1_server);
+	h1_shared_free(w->h1_upstream);
+	if (w->scratch)
+		mem_pages_free(w->scratch, w->scratch_size);
+	if (w->vec_scratch)
+		mem_pages_free(w->vec_scratch, VEC_SCRATCH);
+	mem_free(w->acceptors);
+	mem_free(w->ready);
+	mem_free(w->pools);
+	mem_free(w->cursors);
+	snapshot_unref(w->snapshot);
+	slab_fini(&w->conns);
+	slab_fini(&w->upstreams);
+	slab_fini(&w->exchanges);
+	slab_fini(&w->peers_v6);
+	slab_fini(&w->pools_slab);
+	budget_fini(&w->budget);
+	mem_free(w);
+}

@@ -1,0 +1,146 @@
+/* A worker: one thread, one loop, and everything that it alone touches. */
+#ifndef THIMBLE_PROXY_WORKER_H
+#define THIMBLE_PROXY_WORKER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "lib/base/slab.h"
+#include "lib/base/ttl.h"
+#include "lib/http/h1.h"
+#include "lib/net/loop.h"
+#include "proxy/cause.h"
+#include "proxy/conn.h"
+#include "proxy/settings.h"
+
+/* Read at most this much of one connection in one go, and in one visit. */
+#define WORKER_READ_FIRST (16u * 1024)	/* most answers are smaller */
+#define WORKER_READ_SMALL (8u * 1024)	/* once a body goes on: what a stalled reader may leave us with */
+#define WORKER_READ_LARGE (64u * 1024)	/* for a receiver that has shown that it takes it */
+#define WORKER_VISIT (64u * 1024)
+
+#define COUNTERS(C) \
+	C(accepted) C(accept_paused) C(requests) C(answers_1xx) C(answers_2xx) C(answers_3xx) C(answers_4xx) \
+	C(answers_5xx) C(connects) C(connects_failed) C(reused) C(retries) C(bytes_in) C(bytes_out) \
+	C(idle_closed) C(tunnels) C(queued)
+
+struct counters {	/* written by the worker alone, read by anybody at leisure */
+#define C(name) _Atomic uint64_t name;
+	COUNTERS(C)
+#undef C
+	_Atomic uint64_t cause[CAUSE_N];
+	_Atomic uint64_t fault[FAULT_N];	/* requests refused, by reason */
+};
+
+#define COUNT_ADD(w, what, n) \
+	atomic_store_explicit(&(w)->counters.what, \
+		atomic_load_explicit(&(w)->counters.what, memory_order_relaxed) + (n), memory_order_relaxed)
+#define COUNT(w, what) COUNT_ADD(w, what, 1)
+
+struct server;
+
+/* A listening socket in a worker's loop.  Its transport's state tells it from a conn. */
+struct acceptor {
+	struct transport t;	/* state is CONN_ACCEPTOR */
+	uint16_t listener;	/* index into settings */
+	bool muted;
+};
+
+struct worker {
+	struct server *server;			/* borrowed: what workers share */
+	const struct settings *settings;	/* borrowed */
+	struct snapshot *snapshot;		/* owned reference */
+	struct loop *loop;			/* owned */
+	unsigned index;
+	pthread_t thread;
+
+	uint64_t now_us;	/* monotonic, read once a turn */
+	uint32_t now_ms;	/* the same in ms, modulo 2^32 */
+	int64_t wall_ms;	/* unix time */
+	bool now_stale;
+
+	struct budget budget;
+	struct slab conns, upstreams, exchanges, peers_v6, pools_slab;
+	struct ttl ttl;			/* of connections */
+	struct ttl pool_ttl;		/* of pools whose endpoint is avoided for a while */
+	struct {			/* lists of ttl, by what they are for */
+		uint8_t idle, head, body, write, linger, connect, upstream_idle;
+		uint8_t avoid;		/* of pool_ttl */
+	} list;
+
+	char *scratch;			/* owned: what was just read; good until the next read */
+	size_t scratch_size;
+	struct vec vec;			/* what is about to be written */
+	char *vec_scratch;		/* owned */
+	struct h1_shared *h1_server, *h1_upstream;	/* owned */
+
+	struct acceptor *acceptors;	/* owned, one a listener */
+	struct conn **ready;		/* owned: to be visited without an event */
+	unsigned n_ready, max_ready;
+	struct conn *dead;		/* to be buried at the end of the turn */
+	struct exchange *done;		/* to be finished at the end of the turn */
+	struct pool *dirty;		/* pools to hand out connections of, or to free */
+	struct pool **pools;		/* owned: by the endpoint's index, made at first use */
+	uint32_t n_pools;
+	uint32_t *cursors;		/* owned: round robin, by the service's index */
+	uint32_t n_cursors;
+
+	unsigned clients;		/* client connections open */
+	bool accept_paused;
+	bool draining;			/* no new connections, answers close theirs; ends when none is left */
+	_Atomic unsigned letters;	/* WORKER_DRAIN: from other threads */
+
+	uint64_t id_seed[2], id_count;	/* for request ids */
+	int64_t date_second;
+	char date[40];			/* of this second, RFC 9110 5.6.7 */
+	struct counters counters;
+};
+
+#define WORKER_DRAIN 1u	/* stop accepting, finish what runs, then end */
+
+/* NULL: no memory or no descriptor; errno says which. */
+struct worker *worker_new(struct server *server, const struct settings *settings, struct snapshot *snapshot, unsigned index) MUST_USE;
+/* Listens on `fd` (moved) for listener `listener`.  ERR_SYS. */
+MUST_USE enum err worker_listen(struct worker *w, unsigned listener, int fd);
+/* Runs until it was told to end.  In the worker's own thread. */
+void worker_run(struct worker *w);
+/* CHECKs that nothing is left over. */
+void worker_free(struct worker *w);
+
+/* From any thread, and from signal handlers. */
+void worker_tell(struct worker *w, unsigned letter);
+
+/* Visits `c` later in this turn, or in the next. */
+void worker_ready(struct worker *w, struct conn *c);
+
+/* Takes it off that list. */
+void worker_not_ready(struct worker *w, struct conn *c);
+
+/* Starts the time-out `list` of `c` anew, or ends it. */
+static inline void worker_wait(struct worker *w, struct conn *c, uint8_t list)
+{
+	ttl_link(&w->ttl, list, &c->link, w->now_ms);
+}
+
+static inline void worker_wait_end(struct conn *c)
+{
+	ttl_unlink(&c->link);
+}
+
+/* A new connection for a connected or connecting `fd` (moved): of the slab `upstreams` or
+ * `conns`, watched by the loop.  NULL when there is no memory; `fd` is closed then. */
+struct conn *worker_conn(struct worker *w, int fd, bool upstream) MUST_USE;
+/* How many connections are open: clients and upstreams. */
+size_t worker_open(const struct worker *w);
+
+/* Whether another descriptor may be opened: for an accept, or for an upstream, which has a reserve. */
+bool worker_may_open(struct worker *w, bool upstream);
+
+/* Counts an answer by its class. */
+void worker_count_status(struct worker *w, unsigned status);
+
+/* The value of Date now. */
+struct str worker_date(struct worker *w);
+
+#endif
