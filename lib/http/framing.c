@@ -393,6 +393,8 @@ enum codec_fault framing_request(struct head *h, char *room)
 		h->te_trailers = x.te && list_has(field_value(x.te), STR("trailers"));
 		if (h->body == BODY_NONE)
 			h->upgrade = upgrade_of(&x);
+	} else if (x.expect) {	/* ignored in HTTP/1.0 (RFC 9110 10.1.1), and so not passed on in 1.1 */
+		mark_named(h, STR("expect"), &x);
 	}
 	drop_underscored(h, &x);
 	if (x.drops || x.hosts || x.lengths)
