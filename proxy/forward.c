@@ -65,7 +65,8 @@ struct str forward_request_id(struct exchange *x, const struct head *h)
 
 static char *copy(char *p, struct str s)
 {
-	memcpy(p, s.p, s.n);
+	if (s.n)
+		memcpy(p, s.p, s.n);
 	return p + s.n;
 }
 

@@ -105,7 +105,7 @@ void local_cause(struct exchange *x, enum cause cause)
 	l.body = join(&x->arena, (struct str){ number, 4 }, status_reason(l.status), STR(": "));
 	l.body = join(&x->arena, l.body, text, STR("\n"));
 	if (info->error.n)
-		l.proxy_status = join(&x->arena, STR("thimble; error="), info->error, (struct str){0});
+		l.proxy_status = join(&x->arena, STR("thimble; error="), info->error, STR(""));
 	answer(x, &l);
 }
 

@@ -133,7 +133,8 @@ static void visit_ready(struct worker *w)
 		c->t.flags &= (uint8_t)~CONN_IN_READY;
 		visit(w, c, 0);
 	}
-	memmove(w->ready, w->ready + n, (w->n_ready - n) * sizeof(struct conn *));
+	if (n)
+		memmove(w->ready, w->ready + n, (w->n_ready - n) * sizeof(struct conn *));
 	w->n_ready -= n;
 }
 
