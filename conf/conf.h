@@ -132,7 +132,8 @@ struct conf_route {
 	struct conf_pos pos;
 	struct conf_str_list hosts;	/* lower case, "*.x" for a wildcard; none: any host */
 	enum conf_path_kind path_kind;
-	struct str path;		/* starts with '/'; a prefix has no '/' at its end unless it is "/" */
+	struct str path;		/* starts with '/', in the normal form of RFC 3986 6.2.2 without dot
+					 * segments; a prefix has no '/' at its end unless it is "/" */
 	enum conf_action action;
 	const struct conf_service *service;	/* of CONF_ACTION_SERVICE */
 	struct conf_redirect redirect;		/* of CONF_ACTION_REDIRECT */

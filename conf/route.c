@@ -53,45 +53,59 @@ void conf_read_hosts(struct conf_walk *w, const struct conf_key *k, const struct
 	*(struct conf_str_list *)at = list;
 }
 
-static bool path_ok(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n)
+/* The path of `n` in its normal form, a copy in the tree; n == 0, reported, when it is wrong. */
+static struct str path_read(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n)
 {
 	const char *wrong;
+	struct str s = {NULL, 0};
+	char *p;
 
 	if (!conf_walk_text(w, k, n))
-		return false;
+		return s;
 	wrong = conf_path_wrong(n->text);
-	if (wrong)
-		conf_errors_add(w->errors, n->pos, "the path `%.80s` %s", n->text.p, wrong);
-	return !wrong;
+	if (!wrong) {
+		p = conf_walk_alloc(w, n->text.n * 3 + 1);
+		if (!p)
+			return s;
+		s = (struct str){p, conf_path_normal(n->text, p)};
+		wrong = conf_path_wrong(s);	/* `/%2e%2e/` shows what it is */
+	}
+	if (!wrong)
+		return s;
+	conf_errors_add(w->errors, n->pos, "the path `%.80s` %s", n->text.p, wrong);
+	return (struct str){NULL, 0};
 }
 
 void conf_read_prefix(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
 {
 	struct conf_route *r = at;
-	struct str s = n->text;
+	struct str s = path_read(w, k, n);
 
-	if (!path_ok(w, k, n))
+	if (!s.n)
 		return;
 	if (s.n > 1 && s.p[s.n - 1] == '/')
-		s.n--;	/* `/api/` as a prefix is `/api` */
+		((char *)s.p)[--s.n] = '\0';	/* `/api/` as a prefix is `/api` */
 	r->path_kind = CONF_PATH_PREFIX;
-	r->path = conf_walk_dup(w, s);
+	r->path = s;
 }
 
 void conf_read_exact(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
 {
 	struct conf_route *r = at;
+	struct str s = path_read(w, k, n);
 
-	if (!path_ok(w, k, n))
+	if (!s.n)
 		return;
 	r->path_kind = CONF_PATH_EXACT;
-	r->path = conf_walk_dup(w, n->text);
+	r->path = s;
 }
 
 void conf_read_new_prefix(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
 {
-	if (path_ok(w, k, n))
-		*(struct str *)at = conf_walk_dup(w, n->text);
+	struct str s = path_read(w, k, n);
+
+	if (s.n)
+		*(struct str *)at = s;
 }
 
 void conf_read_path(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)

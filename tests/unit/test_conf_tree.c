@@ -141,6 +141,21 @@ static void services_and_routes_are_read(void **state)
 	conf_free(c);
 }
 
+static void paths_are_normal(void **state)
+{
+	struct conf *c = parse_ok("routes:\n"
+				  "- {path: /caf\xc3\xa9/, answer: {}}\n"
+				  "- {path: {exact: /%7eme%2fx%c3%a9/}, service: a, host: x.de}\n"
+				  "- {path: /x, service: a, replace_prefix: /\xc3\xa9/}\n"
+				  "services: {a: []}\n");
+
+	(void)state;
+	assert_str(c->routes[0].path, "/caf%C3%A9");
+	assert_str(c->routes[1].path, "/~me%2Fx%C3%A9/");
+	assert_str(c->routes[2].replace_prefix, "/%C3%A9/");
+	conf_free(c);
+}
+
 static void top_maps_are_read(void **state)
 {
 	struct conf *c = parse_ok(whole);
@@ -392,6 +407,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(listeners_are_read),
 		cmocka_unit_test(services_and_routes_are_read),
+		cmocka_unit_test(paths_are_normal),
 		cmocka_unit_test(top_maps_are_read),
 		cmocka_unit_test(variables_are_values),
 		cmocka_unit_test(units_are_read_and_written),
