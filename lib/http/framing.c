@@ -68,6 +68,9 @@ static bool name_protected(enum field_id id)
 	return id == FIELD_HOST || id == FIELD_CONTENT_LENGTH || id >= FIELD_HOP;
 }
 
+/* What a field becomes that is taken out for its name: any hop-by-hop id but Connection. */
+#define FIELD_MARKED FIELD_KEEP_ALIVE
+
 /* Marks the fields of that name as hop-by-hop. */
 static void mark_named(struct head *h, struct str name, struct facts *x)
 {
@@ -75,7 +78,7 @@ static void mark_named(struct head *h, struct str name, struct facts *x)
 		struct field *f = &h->field[i];
 
 		if (str_ieq(field_name(f), name) && f->id < FIELD_HOP) {
-			f->id = FIELD_CONNECTION;
+			f->id = FIELD_MARKED;
 			x->drops++;
 		}
 	}
@@ -92,15 +95,15 @@ static enum codec_fault connection_read(struct head *h, struct facts *x)
 		struct field *f = &h->field[i];
 		struct str list = field_value(f), name;
 
-		if (f->id != FIELD_CONNECTION || !str_ieq(field_name(f), STR("connection")))
+		if (f->id != FIELD_CONNECTION)
 			continue;
 		while (list_next(&list, &name)) {
 			if (++names > CONNECTION_NAMES)
 				return FAULT_CONNECTION;
-			if (str_ieq(name, STR("close")))
-				x->close = true;
-			else if (str_ieq(name, STR("keep-alive")))
+			if (str_ieq(name, STR("keep-alive")))
 				x->keep_alive = true;
+			else if (str_ieq(name, STR("close")))
+				x->close = true;
 			else if (str_ieq(name, STR("upgrade")))
 				x->wants_upgrade = true;
 			else if (!name_protected(field_id_of(name)))
@@ -222,11 +225,11 @@ static void meaning_reset(struct head *h)
 }
 
 /* reg-name characters but the comma (RFC 3986 3.2.2); '%' is looked at by the caller. */
-static bool host_char(unsigned char c)
-{
-	return (token_char(c) && c != '#' && c != '^' && c != '`' && c != '|' && c != '%') ||
-		c == '(' || c == ')' || c == ';' || c == '=';
-}
+static const bool host_char[256] = {
+	['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true,
+	['-'] = true, ['.'] = true, ['_'] = true, ['~'] = true, ['!'] = true, ['$'] = true, ['&'] = true,
+	['\''] = true, ['('] = true, [')'] = true, ['*'] = true, ['+'] = true, [';'] = true, ['='] = true,
+};
 
 static bool is_hex(char c)
 {
@@ -271,14 +274,13 @@ bool framing_authority_ok(struct str a)
 	if (a.n && a.p[0] == '[') {
 		i = literal_len(a);
 	} else {
-		for (; i < a.n && a.p[i] != ':'; i++) {
-			if (a.p[i] == '%') {
-				if (a.n - i < 3 || !is_hex(a.p[i + 1]) || !is_hex(a.p[i + 2]))
-					return false;
-				i += 2;
-			} else if (!host_char((unsigned char)a.p[i])) {
+		for (;; i += 3) {
+			while (i < a.n && host_char[(unsigned char)a.p[i]])
+				i++;
+			if (i == a.n || a.p[i] == ':')
+				break;
+			if (a.p[i] != '%' || a.n - i < 3 || !is_hex(a.p[i + 1]) || !is_hex(a.p[i + 2]))
 				return false;
-			}
 		}
 	}
 	if (i == 0)
@@ -366,7 +368,7 @@ static void drop_underscored(struct head *h, struct facts *x)
 		struct field *f = &h->field[i];
 
 		if (f->id == FIELD_OTHER && name_underscored(f)) {
-			f->id = FIELD_CONNECTION;
+			f->id = FIELD_MARKED;
 			x->drops++;
 		}
 	}

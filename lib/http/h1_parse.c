@@ -1,14 +1,14 @@
-/* Reads one head with llhttp: the only file that knows it.
+/* Reads the field lines of a head with llhttp: the only file that knows it.
  *
  * Called by h1.c, for a whole head or to find out early that one cannot become whole.
- * Owns what the codecs of a worker share: a head, its field array, two parsers made
+ * Owns what the codecs of a worker share: a head, its field array, a parser made
  * ready.  Nothing lives from one call to the next but the head that was read.
  *
  * Each call copies a prepared llhttp state, runs it over the bytes once, and stops
  * where the fields end, so that no body, upgrade or keep-alive rule of llhttp is ever
- * in force.  Methods are read in rawhead.c: the prepared request parser has read "GET "
- * and goes on with the target, so that a method that is new to llhttp passes too.  For
- * trailers it has read a whole request line. */
+ * in force.  The prepared state has read a plain request line: start lines are read in
+ * rawhead.c, so that all versions of llhttp agree on them, and a method or status that
+ * is new to llhttp passes. */
 #include <llhttp.h>
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
@@ -25,7 +25,7 @@ struct h1_shared {
 	struct field *last;		/* the field that is being read, NULL before the first */
 	enum codec_fault fault;		/* why a callback stopped the parser */
 	struct head head;
-	llhttp_t request, response, trailers;	/* prepared; copied for each use */
+	llhttp_t ready;			/* has read a start line; copied for each use */
 };
 
 static int stop(struct h1_shared *s, enum codec_fault f)
@@ -81,16 +81,10 @@ static const llhttp_settings_t settings = {
 	.on_headers_complete = on_fields_end,
 };
 
-static void prepare(struct h1_shared *s, llhttp_t *p, llhttp_type_t type, struct str line)
-{
-	llhttp_init(p, type, &settings);
-	p->data = s;
-	CHECK(line.n == 0 || llhttp_execute(p, line.p, line.n) == HPE_OK);
-}
-
 /* NULL: no memory. */
 struct h1_shared *h1_shared_new(const struct codec_limits *limits)
 {
+	static const struct str start = {"GET / HTTP/1.1\r\n", 16};
 	struct h1_shared *s = mem_zalloc(sizeof(*s));
 
 	if (!s)
@@ -104,9 +98,9 @@ struct h1_shared *h1_shared_new(const struct codec_limits *limits)
 		h1_shared_free(s);
 		return NULL;
 	}
-	prepare(s, &s->request, HTTP_REQUEST, STR("GET "));
-	prepare(s, &s->response, HTTP_RESPONSE, STR(""));
-	prepare(s, &s->trailers, HTTP_REQUEST, STR("GET / HTTP/1.1\r\n"));
+	llhttp_init(&s->ready, HTTP_REQUEST, &settings);
+	s->ready.data = s;
+	CHECK(llhttp_execute(&s->ready, start.p, start.n) == HPE_OK);
 	return s;
 }
 
@@ -149,8 +143,6 @@ static enum codec_fault fault_of(const struct h1_shared *s, llhttp_errno_t e)
 		return FAULT_LENGTH;
 	case HPE_INVALID_TRANSFER_ENCODING:
 		return FAULT_TRANSFER_CODING;
-	case HPE_INVALID_URL:
-		return FAULT_TARGET;
 	default:
 		return FAULT_SYNTAX;
 	}
@@ -188,19 +180,16 @@ static void head_reset(struct h1_shared *s)
 	s->fault = FAULT_NONE;
 }
 
-/* The start line; *skip is what llhttp shall not read again. */
+/* The start line; *skip becomes its length with its CRLF, or all when that has not come. */
 static enum codec_fault start_line(struct h1_shared *s, enum h1_section what, struct str bytes, size_t *skip)
 {
 	const char *cr = memchr(bytes.p, '\r', bytes.n);
 	struct str line = {bytes.p, cr ? (size_t)(cr - bytes.p) : bytes.n};
-	enum codec_fault f;
 
-	*skip = 0;
+	*skip = bytes.n - line.n > 2 ? line.n + 2 : bytes.n;
 	if (what == H1_RESPONSE)
 		return rawhead_status_line(line, cr != NULL, &s->head);
-	f = rawhead_request_line(line, cr != NULL, s->limits->target, &s->head);
-	*skip = s->head.method.n ? s->head.method.n + 1 : bytes.n;
-	return f;
+	return rawhead_request_line(line, cr != NULL, s->limits->target, &s->head);
 }
 
 /* Reads `bytes` into the shared head; see the promise in the header. */
@@ -214,7 +203,7 @@ enum codec_fault h1_parse(struct h1_shared *s, enum h1_section what, struct str 
 		f = start_line(s, what, bytes, &skip);
 	if (f)
 		return f;
-	llhttp_t p = what == H1_REQUEST ? s->request : what == H1_RESPONSE ? s->response : s->trailers;
+	llhttp_t p = s->ready;
 	llhttp_errno_t e = llhttp_execute(&p, bytes.p + skip, bytes.n - skip);
 	if (!whole)
 		return e == HPE_OK ? FAULT_NONE : fault_of(s, e);

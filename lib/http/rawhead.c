@@ -5,31 +5,38 @@
  *
  * Invariant: what passed rawhead_scan has CR and LF only as the pair that ends a
  * line, no NUL, and no line that begins with white space. */
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 #include "lib/http/rawhead.h"
 #include "lib/http/token.h"
 
 #define METHOD_MAX 32
 
-/* Every byte of the word below 0x10 has its top bit set in the result, the lowest such
- * byte exactly (a borrow can only spill upwards). */
-static uint64_t low_bytes(uint64_t w)
+/* A bit for each of the 16 bytes at p that is below 0x10: NUL, TAB, LF and CR are. */
+static unsigned low_mask(const unsigned char *p)
 {
-	return (w - 0x1010101010101010) & ~w & 0x8080808080808080;
+#ifdef __SSE2__
+	__m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+
+	return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8(15)), v));
+#else
+	unsigned mask = 0;
+
+	for (unsigned k = 0; k < 16; k++)
+		mask |= (unsigned)(p[k] < 16) << k;
+	return mask;
+#endif
 }
 
-/* The first byte below 0x10 (NUL, TAB, LF and CR are) at or behind i; n when there is none. */
-static size_t next_low(const unsigned char *p, size_t i, size_t n)
+/* The first such byte at or behind i; n when there is none. */
+static inline size_t next_low(const unsigned char *p, size_t i, size_t n)
 {
-	for (; n - i >= 8; i += 8) {
-		uint64_t w, low;
+	for (; n - i >= 16; i += 16) {
+		unsigned mask = low_mask(p + i);
 
-		memcpy(&w, p + i, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-		w = __builtin_bswap64(w);
-#endif
-		low = low_bytes(w);
-		if (low)
-			return i + (unsigned)__builtin_ctzll(low) / 8;
+		if (mask)
+			return i + (unsigned)__builtin_ctz(mask);
 	}
 	while (i < n && p[i] >= 0x10)
 		i++;
@@ -87,6 +94,22 @@ static enum codec_fault version_of(const char *p, uint8_t *minor)
 	return FAULT_NONE;
 }
 
+/* May more bytes make a target of this?  (What a target is, framing.c decides.) */
+static bool target_begins(struct str t)
+{
+	static const char shape[] = "http";
+
+	for (size_t i = 0; i < t.n; i++) {
+		unsigned char c = (unsigned char)t.p[i];
+
+		if (c <= ' ' || c >= 0x7f)
+			return false;
+		if (i < 4 && t.p[0] != '/' && t.p[0] != '*' && (c | 0x20) != shape[i])
+			return false;
+	}
+	return true;
+}
+
 /* method SP target SP version, one space each. */
 enum codec_fault rawhead_request_line(struct str line, bool whole, uint32_t max_target, struct head *h)
 {
@@ -110,8 +133,10 @@ enum codec_fault rawhead_request_line(struct str line, bool whole, uint32_t max_
 	h->target = (struct str){line.p + t, space ? (size_t)(space - line.p) - t : line.n - t};
 	if (h->target.n > max_target)
 		return FAULT_TARGET_SIZE;
+	if (!space && !whole)
+		return target_begins(h->target) ? FAULT_NONE : FAULT_TARGET;
 	if (!space)
-		return !whole ? FAULT_NONE : h->target.n ? FAULT_VERSION : FAULT_SYNTAX;
+		return h->target.n ? FAULT_VERSION : FAULT_SYNTAX;
 	if (h->target.n == 0)
 		return FAULT_SYNTAX;
 	t += h->target.n + 1;

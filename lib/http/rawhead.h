@@ -1,8 +1,8 @@
 /* An HTTP/1 head as raw bytes, before llhttp: where it ends, that its lines are
  * lines, and what its start line says.
  *
- * Start lines are read here and by llhttp: the versions of llhttp differ in them
- * (HTTP/0.9, HTTP/2.0, unknown methods), and a difference is what smuggling is made of. */
+ * Start lines are read here and not by llhttp, whose versions differ in them (HTTP/0.9,
+ * HTTP/2.0, unknown methods): a difference is what smuggling is made of. */
 #ifndef THIMBLE_HTTP_RAWHEAD_H
 #define THIMBLE_HTTP_RAWHEAD_H
 

@@ -320,7 +320,7 @@ static void test_limits(void **state)
 /* Garbage is refused when it arrives, not when a head's worth of it has come. */
 static void test_early(void **state)
 {
-	static const struct str garbage[] = {S("\x16"), S("GET /x\n"), S("get  "), S(G "A b"), S(G "A\r\n"), S("GET \x01"), S("(\r")};
+	static const struct str garbage[] = {S("\x16"), S("GET /x\n"), S("get  "), S(G "A b"), S(G "A\r\n"), S("GET \x01"), S("GET ftp"), S("(\r")};
 
 	(void)state;
 	for (size_t i = 0; i < N(garbage); i++)
