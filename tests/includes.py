@@ -95,7 +95,7 @@ def compiler():
 def check_alone(command, path):
     r = subprocess.run(command, input='#include "%s"\n' % path, capture_output=True, text=True)
     if r.returncode:
-        yield "%s: does not compile alone\n%s" % (path, r.stderr.rstrip())
+        yield "%s: does not compile alone\n%s" % (path, "\n".join(r.stderr.splitlines()[:12]))
 
 
 def main():
