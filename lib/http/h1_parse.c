@@ -129,20 +129,26 @@ char *h1_target_room(struct h1_shared *s)
 	return s->target_room;
 }
 
+static bool was_read(const struct h1_shared *s, enum field_id id)
+{
+	for (unsigned i = 0; i < s->head.n_fields; i++)
+		if (field_id_of(field_name(&s->field[i])) == id)
+			return true;
+	return false;
+}
+
+/* The versions of llhttp find different words for two lengths. */
 static enum codec_fault fault_of(const struct h1_shared *s, llhttp_errno_t e)
 {
 	switch (e) {
 	case HPE_USER:
 		return s->fault ? s->fault : FAULT_SYNTAX;
 	case HPE_INVALID_CONTENT_LENGTH:
-		return FAULT_LENGTH;
 	case HPE_UNEXPECTED_CONTENT_LENGTH:
-		for (unsigned i = 0; i < s->head.n_fields; i++)
-			if (field_id_of(field_name(&s->field[i])) == FIELD_TRANSFER_ENCODING)
-				return FAULT_BOTH_LENGTHS;
-		return FAULT_LENGTH;
 	case HPE_INVALID_TRANSFER_ENCODING:
-		return FAULT_TRANSFER_CODING;
+		if (was_read(s, FIELD_TRANSFER_ENCODING))
+			return was_read(s, FIELD_CONTENT_LENGTH) ? FAULT_BOTH_LENGTHS : FAULT_TRANSFER_CODING;
+		return FAULT_LENGTH;
 	default:
 		return FAULT_SYNTAX;
 	}
