@@ -165,7 +165,9 @@ static void answer_feed(struct exchange *x, struct str *in, bool eof)
 			answer_bad(x, ev.fault);
 			return;
 		case CODEC_MORE:
-			if (v->n)
+			if (eof)	/* before the first byte of an answer: no fault to a codec, but to us */
+				answer_bad(x, FAULT_CUT);
+			else if (v->n)
 				answer_flush(x);
 			return;
 		}
