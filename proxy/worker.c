@@ -260,7 +260,7 @@ void worker_tell(struct worker *w, unsigned letter)
 
 /* --- the turn --- */
 
-static void turn(struct worker *w)
+void worker_turn(struct worker *w)
 {
 	w->now_stale = true;
 	loop_pass(w->loop, w->now_ms, next_wait(w));
@@ -281,7 +281,7 @@ void worker_run(struct worker *w)
 {
 	clock_read(w);
 	while (!w->draining || worker_open(w))
-		turn(w);
+		worker_turn(w);
 }
 
 size_t worker_open(const struct worker *w)

@@ -105,6 +105,8 @@ struct worker *worker_new(struct server *server, const struct settings *settings
 MUST_USE enum err worker_listen(struct worker *w, unsigned listener, int fd);
 /* Runs until it was told to end.  In the worker's own thread. */
 void worker_run(struct worker *w);
+/* One turn of that: for simulations. */
+void worker_turn(struct worker *w);
 /* CHECKs that nothing is left over. */
 void worker_free(struct worker *w);
 
