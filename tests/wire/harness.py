@@ -629,7 +629,7 @@ def config(services, listen="", routes=None, timeouts=None, limits=None, log=Non
         for name, ends in services.items():
             if isinstance(ends, list):
                 ends = "[%s]" % ", ".join("'%s'" % e for e in ends)
-            elif not ends.startswith(("{", "[")):
+            elif not ends.startswith("{"):
                 ends = "['%s']" % ends
             text += "  %s: %s\n" % (name, ends)
     text += "timeouts: {%s}\n" % ", ".join("%s: %s" % i for i in t.items())

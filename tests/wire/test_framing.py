@@ -117,18 +117,36 @@ def test_chunked_answer_streams_piece_by_piece(stage):
     assert c.exactly(5) == b"0\r\n\r\n"
 
 
-def test_trailers_pass_and_framing_fields_in_them_do_not(stage):
+def trailing(line):
     def script(c):
         c.request()
-        c.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n"
-               "X-Sum: 7\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n")
-        c.hold()
-    o = stage.origin(script)
-    c = stage.client(stage.proxy(o))
-    c.send(HEAD + "TE: trailers\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 6\r\nHost: evil\r\n\r\n")
-    a = c.answer()
+        c.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 7\r\n%s\r\n" % line)
+        c.wait_closed()
+    return script
+
+
+ASK = HEAD + "TE: trailers\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 6\r\n%s\r\n"
+
+
+def test_trailers_pass_both_ways(stage):
+    o = stage.origin(trailing(""))
+    a = stage.client(stage.proxy(o)).send(ASK % "").answer()
     assert a.trailers == [("X-Sum", "7")]
     assert o.requests[0].trailers == [("X-Sum", "6")]
+
+
+FORBIDDEN = ["Content-Length: 9\r\n", "Transfer-Encoding: chunked\r\n", "Host: evil\r\n", "Connection: close\r\n",
+             "Authorization: x\r\n"]
+
+
+@pytest.mark.parametrize("line", FORBIDDEN)
+def test_what_trailers_must_not_say_never_passes(stage, line):
+    """Dropped, or the whole message refused or cut."""
+    o = stage.origin(trailing(line))
+    p = stage.proxy(o)
+    got = stage.client(p).send(ASK % line).ended()
+    assert all(r.trailers in ([], [("X-Sum", "6")]) for r in o.requests)
+    assert line.encode() not in got.partition(b"\r\n\r\n")[2]
 
 
 @pytest.mark.parametrize("head", [

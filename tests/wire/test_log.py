@@ -31,7 +31,7 @@ def test_a_line_for_each_request_and_reuse_is_told(stage):
 
 
 def test_answers_of_our_own_carry_their_cause(stage):
-    p = stage.proxy(stage.origin(), routes=["{host: a.test, service: app}"], limits={"target": "300"})
+    p = stage.proxy(stage.origin(), routes=["{host: a.test, service: app}"], limits={"target": "300B"})
     stage.client(p).get("/", host="b.test")
     stage.client(p).get("/" + "a" * 400, host="a.test")
     stage.client(p).send("nonsense\r\n\r\n").answer()
@@ -44,14 +44,22 @@ ALL = bytes(b for b in range(0x21, 0x100) if b not in b"\x7f")
 
 
 def test_json_holds_any_byte_that_a_field_may_hold(stage):
-    o = stage.origin()
-    p = stage.proxy(o)
-    value = (b"a \t" + ALL).decode("latin-1")
-    assert stage.client(p).get("/", "User-Agent: " + value).status == 200
+    p = stage.proxy(stage.origin())
+    c = stage.client(p)
+    pieces = [("a \t" + ALL[i:i + 50].decode("latin-1") + "z") for i in range(0, len(ALL), 50)]
+    for piece in pieces:
+        assert c.get("/", "User-Agent: " + piece).status == 200
+    p.out.wait_count(len(pieces))
+    assert all(0x20 <= ord(ch) <= 0x7e for line in p.out.lines for ch in line)
+    assert [json.loads(line)["user_agent"] for line in p.out.lines] == pieces
+
+
+def test_what_is_long_is_cut_and_says_so(stage):
+    p = stage.proxy(stage.origin())
+    assert stage.client(p).get("/" + "t" * 6000, "User-Agent: " + "u" * 20000).status == 200
     p.out.wait_count(1)
-    text = p.out.text()
-    assert all(0x20 <= ord(ch) <= 0x7e for ch in text)
-    assert json.loads(text)["user_agent"] == value
+    line = json.loads(p.out.lines[0])
+    assert line["cut"] and line["user_agent"].startswith("uuu") and len(p.out.lines[0]) < 8192
 
 
 def test_text_escapes_all_that_is_not_printable_ascii(stage):

@@ -58,6 +58,7 @@ def test_a_client_that_does_not_read_holds_back_the_origin(stage):
     other = stage.client(p)
     for _ in range(10):
         assert other.get("/").text() == "small"
+    slow.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
     a = slow.answer()
     assert a.status == 200 and len(a.body) == BIG
 

@@ -118,19 +118,6 @@ def test_first_byte_is_504_and_not_retried(stage, method):
     o.wait_idle()
 
 
-def test_an_answers_head_that_drips(stage):
-    def script(c):
-        c.request()
-        for b in b"HTTP/1.1 200 OK\r\nX: " + b"x" * 1000:
-            c.send(bytes([b]))
-            if not c.silent(0.02):
-                return
-    c = stage.client(stage.proxy(stage.origin(script), timeouts={"first_byte": SHORT, "between_bytes": SHORT}))
-    with Clock() as clock:
-        assert c.get("/").status in (502, 504)
-    took(clock, high=3)
-
-
 @pytest.mark.parametrize("framing", ["Content-Length: 100", "Transfer-Encoding: chunked"])
 def test_between_bytes_is_a_cut_that_the_client_can_tell(stage, framing):
     def script(c):
