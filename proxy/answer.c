@@ -11,6 +11,7 @@
 #include "proxy/answer.h"
 
 #include "lib/base/check.h"
+#include "lib/net/socket.h"
 #include "proxy/forward.h"
 #include "proxy/pool.h"
 #include "proxy/request.h"
@@ -174,11 +175,17 @@ static void answer_feed(struct exchange *x, struct str *in, bool eof)
 	}
 }
 
-static size_t read_size(const struct exchange *x)
+static size_t read_size(struct exchange *x)
 {
 	if (x->phase < PHASE_REPLYING)
 		return WORKER_READ_FIRST;
-	return x->flowed < KEEPS_UP ? WORKER_READ_SMALL : WORKER_READ_LARGE;
+	if (x->flowed < KEEPS_UP)
+		return WORKER_READ_SMALL;
+	if (!(x->up->c.t.more & CONN_LARGE)) {
+		x->up->c.t.more |= CONN_LARGE;
+		socket_receive_large(x->up->c.t.fd, &x->w->settings->socket);
+	}
+	return WORKER_READ_LARGE;
 }
 
 void answer_read(struct exchange *x)

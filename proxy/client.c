@@ -53,8 +53,6 @@ static void accepted(struct worker *w, struct acceptor *a, int fd, const struct 
 	}
 	COUNT(w, accepted);
 	c->listener = a->listener;
-	if (peer->name.sa.sa_family != AF_UNIX)
-		socket_tune(fd, &w->settings->socket);
 	if (note_peer(w, c, peer) != OK) {
 		conn_close(w, c, true);
 		return;

@@ -43,6 +43,9 @@ enum conn_state {
 #define CONN_SERVED 64u		/* carried an exchange before */
 #define CONN_RESET 128u		/* close by reset */
 
+/* transport.more of an upstream connection */
+#define CONN_LARGE 1u		/* its receive buffer may grow: the client keeps up */
+
 struct conn {
 	struct transport t;
 	struct ttl_link link;	/* its place in a time-out list */

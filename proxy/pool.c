@@ -200,7 +200,7 @@ static enum cause connect_new(struct pool *p, struct upstream **out)
 	} else {
 		socket_address_ip(&a, e.family == ENDPOINT_IP6, e.ip, e.port);
 	}
-	fd = socket_connect(&a, &p->w->settings->socket, &done);
+	fd = socket_connect(&a, &done);
 	if (fd < 0) {
 		cause = cause_of_connect(errno);
 		note_failed(p, cause);
@@ -324,6 +324,9 @@ void pool_put(struct upstream *u)
 {
 	u->c.t.flags |= CONN_SERVED;
 	worker_wait_end(&u->c);
+	if (u->c.t.more & CONN_LARGE)
+		socket_receive_small(u->c.t.fd, &u->c.peer.pool->w->settings->socket);
+	u->c.t.more = 0;
 	if (!kept_usable(u, false) || u->c.peer.pool->w->draining) {
 		upstream_close(u);
 		return;
@@ -360,6 +363,7 @@ static void connected(struct upstream *u)
 
 	if (verdict_connected(p->endpoint))
 		LOG_RATE(LEVEL_INFO, "endpoint %s is up again", p->endpoint->text);
+	socket_receive_small(u->c.t.fd, &p->w->settings->socket);
 	connecting_unlink(u);
 	first = pop(p, &queue);
 	while ((x = pop(p, &queue)))	/* they wait for any connection from now on */

@@ -7,6 +7,7 @@
 #include "proxy/server.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -34,7 +35,6 @@ struct main {
 	struct snapshot *snapshot;		/* owned reference */
 	struct worker **workers;		/* owned */
 	unsigned n_workers;
-	struct loop *loop;			/* owned: signals, and workers that ended */
 	_Atomic unsigned ended;			/* workers whose thread is about to end */
 	unsigned signals;			/* SIGTERM and SIGINT so far */
 };
@@ -124,7 +124,7 @@ static bool open_listener(struct main *m, unsigned index, struct socket_address 
 		if (unix_socket && i > 0)
 			fd = dup(m->workers[0]->acceptors[index].t.fd);
 		else
-			fd = socket_listen(a, true, BACKLOG);
+			fd = socket_listen(a, true, BACKLOG, &m->settings->socket);
 		if (fd < 0)
 			return listen_failed(a, errno);
 		if (i == 0 && !unix_socket && socket_bound(fd, a) != OK)
@@ -188,7 +188,7 @@ static void *thread_main(void *arg)
 	worker_run(a->w);
 	mem_free(a);
 	atomic_fetch_add(&m->ended, 1);
-	loop_wake(m->loop);
+	loop_wake(m->server.loop);
 	return NULL;
 }
 
@@ -240,17 +240,20 @@ static void on_begin(void *ctx)
 
 static void on_woken(void *ctx)
 {
-	(void)ctx;
+	struct main *m = ctx;
+
+	if (atomic_exchange(&m->server.trim, false))
+		malloc_trim(0);
 }
 
 static const struct loop_events events = { .begin = on_begin, .woken = on_woken };
 
 static bool catch_signals(struct main *m)
 {
-	m->loop = loop_new(&events, m);
-	return m->loop && loop_on_signal(m->loop, SIGTERM, on_stop, m) == OK &&
-	       loop_on_signal(m->loop, SIGINT, on_stop, m) == OK &&
-	       loop_on_signal(m->loop, SIGUSR1, on_reopen, m) == OK;
+	m->server.loop = loop_new(&events, m);
+	return m->server.loop && loop_on_signal(m->server.loop, SIGTERM, on_stop, m) == OK &&
+	       loop_on_signal(m->server.loop, SIGINT, on_stop, m) == OK &&
+	       loop_on_signal(m->server.loop, SIGUSR1, on_reopen, m) == OK;
 }
 
 /* --- the end --- */
@@ -289,7 +292,7 @@ static void wait_for_end(struct main *m)
 	int64_t wait = -1;
 
 	while (atomic_load(&m->ended) < m->n_workers) {
-		loop_pass(m->loop, now_ms(), wait);
+		loop_pass(m->server.loop, now_ms(), wait);
 		if (!m->signals)
 			continue;
 		if (!draining) {
@@ -322,7 +325,7 @@ static void clean_up(struct main *m)
 	snapshot_unref(m->snapshot);
 	endpoint_table_free(m->endpoints);
 	settings_free(m->settings);
-	loop_free(m->loop);
+	loop_free(m->server.loop);
 }
 
 int server_run(struct conf *c, const char *hint)

@@ -3,16 +3,20 @@
 #define THIMBLE_PROXY_SERVER_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include "lib/base/budget.h"
 #include "lib/base/err.h"
 
 struct conf;
+struct loop;
 
 struct server {
 	struct budget_root budget;
 	_Atomic uint64_t fds;		/* descriptors of clients and upstreams, all workers */
 	_Atomic uint64_t clients;	/* client connections, all workers */
+	_Atomic bool trim;		/* many connections have gone: give heap memory back to the system */
+	struct loop *loop;		/* owned: the main thread's; woken for what is asked of it here */
 };
 
 /* Serves `c` (moved) until SIGTERM or SIGINT: stops accepting then, finishes what runs for at most

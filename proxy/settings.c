@@ -138,7 +138,7 @@ struct settings *settings_new(const struct conf *c)
 	s->request = codec_limits(&c->limits, c->limits.head);
 	s->answer = codec_limits(&c->limits, c->limits.answer_head);
 	s->socket = (struct socket_limits){
-		.receive_window = clamp32(c->limits.receive_window), .unsent = clamp32(c->limits.unsent),
+		.receive = clamp32(c->limits.receive_window), .unsent = clamp32(c->limits.unsent),
 	};
 	s->timeouts = (struct timeouts){
 		.head = clamp32(c->timeouts.head), .body = clamp32(c->timeouts.body),

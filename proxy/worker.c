@@ -28,6 +28,7 @@
 #include "health/verdict.h"
 
 #define ACCEPT_RETRY_MS 50
+#define TRIM_WAVE 512		/* connections that make a wave */
 
 static void clock_read(struct worker *w)
 {
@@ -210,6 +211,21 @@ static void bury(struct worker *w)
 	}
 }
 
+/* After a wave: slabs have given their chunks back by themselves, but buffers leave holes in
+ * the heap.  The main thread closes them, since that takes milliseconds. */
+static void trim_after_wave(struct worker *w)
+{
+	size_t open = w->conns.live;
+
+	if (open > w->peak)
+		w->peak = open;
+	if (w->peak < TRIM_WAVE || open > w->peak / 4)
+		return;
+	w->peak = open;
+	atomic_store_explicit(&w->server->trim, true, memory_order_relaxed);
+	loop_wake(w->server->loop);
+}
+
 static void finish_exchanges(struct worker *w)
 {
 	struct exchange *x;
@@ -273,6 +289,7 @@ void worker_turn(struct worker *w)
 	finish_exchanges(w);
 	client_accept_check(w);
 	bury(w);
+	trim_after_wave(w);
 	budget_settle(&w->budget);
 	log_turn_end();
 }

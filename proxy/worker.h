@@ -86,7 +86,7 @@ struct worker {
 	uint32_t *cursors;		/* owned: round robin, by the service's index */
 	uint32_t n_cursors;
 
-	unsigned clients;		/* client connections open */
+	size_t peak;			/* connections open at most since memory was last given back */
 	bool accept_paused;
 	bool draining;			/* no new connections, answers close theirs; ends when none is left */
 	_Atomic unsigned letters;	/* WORKER_DRAIN: from other threads */

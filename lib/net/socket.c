@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
@@ -123,7 +124,17 @@ fail:
 	return -1;
 }
 
-int socket_listen(const struct socket_address *a, bool shared, int backlog)
+/* Accepted sockets inherit both. */
+static void tune_listener(int fd, const struct socket_limits *limits)
+{
+	int on = 1, unsent = (int)limits->unsent;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	if (unsent)
+		setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+}
+
+int socket_listen(const struct socket_address *a, bool shared, int backlog, const struct socket_limits *limits)
 {
 	int fd, saved;
 
@@ -132,6 +143,8 @@ int socket_listen(const struct socket_address *a, bool shared, int backlog)
 	fd = bind_new(a, shared);
 	if (fd < 0)
 		return -1;
+	if (a->name.sa.sa_family != AF_UNIX)
+		tune_listener(fd, limits);
 	if (listen(fd, backlog)) {
 		saved = errno;
 		close(fd);
@@ -172,26 +185,36 @@ int socket_accept(int listener, struct socket_address *peer)
 	return fd;
 }
 
-void socket_tune(int fd, const struct socket_limits *limits)
+void socket_receive_small(int fd, const struct socket_limits *limits)
 {
-	int on = 1, window = (int)limits->receive_window, unsent = (int)limits->unsent;
+	int n = SOCKET_RECEIVE_FIRST;
 
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-	if (window)
-		setsockopt(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, &window, sizeof window);
-	if (unsent)
-		setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+	if (limits->receive)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &n, sizeof n);
 }
 
-int socket_connect(const struct socket_address *a, const struct socket_limits *limits, bool *done)
+void socket_receive_large(int fd, const struct socket_limits *limits)
+{
+	int n = limits->receive > INT_MAX / 2 ? INT_MAX / 2 : (int)limits->receive, got = 0, unlock = 0;
+	socklen_t len = sizeof got;
+
+	if (!n)
+		return;
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &n, sizeof n);
+	/* the kernel tells twice what it took */
+	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &got, &len) == 0 && got / 2 < n)
+		setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &unlock, sizeof unlock);
+}
+
+int socket_connect(const struct socket_address *a, bool *done)
 {
 	int fd = socket(a->name.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int saved;
+	int saved, on = 1;
 
 	if (fd < 0)
 		return -1;
 	if (a->name.sa.sa_family != AF_UNIX)
-		socket_tune(fd, limits);
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	*done = connect(fd, &a->name.sa, a->len) == 0;
 	if (*done || errno == EINPROGRESS || errno == EINTR)
 		return fd;

@@ -24,9 +24,13 @@ struct socket_address {
 
 /* What the kernel may hold for one connection; 0: as it likes. */
 struct socket_limits {
-	uint32_t receive_window;	/* bytes offered to the sender, at most (TCP_WINDOW_CLAMP) */
-	uint32_t unsent;		/* bytes accepted from us and not yet sent (TCP_NOTSENT_LOWAT) */
+	uint32_t receive;	/* bytes received and not read, once the reader keeps up (SO_RCVBUF) */
+	uint32_t unsent;	/* bytes accepted from us and not yet sent (TCP_NOTSENT_LOWAT) */
 };
+
+/* What a connection may have received and not read until its reader has shown that it keeps up:
+ * about what the kernel offers at first anyway. */
+#define SOCKET_RECEIVE_FIRST (64 * 1024)
 
 /* Every address, IPv6 and IPv4. */
 void socket_address_any(struct socket_address *a, uint16_t port);
@@ -40,9 +44,9 @@ void socket_address_text(const struct socket_address *a, char *text);
 uint16_t socket_address_port(const struct socket_address *a);
 
 /* A listening socket.  `shared`: several may listen on one TCP address (SO_REUSEPORT), and the
- * kernel spreads connections over them.  -1: errno says why.  A stale unix socket file, one
- * that nobody listens on, is replaced. */
-int socket_listen(const struct socket_address *a, bool shared, int backlog);
+ * kernel spreads connections over them.  What it accepts has TCP_NODELAY and limits->unsent set.
+ * -1: errno says why.  A stale unix socket file, one that nobody listens on, is replaced. */
+int socket_listen(const struct socket_address *a, bool shared, int backlog, const struct socket_limits *limits);
 /* Whether somebody listens on `a` already: 0 free, else the errno that a bind got. */
 int socket_probe(const struct socket_address *a);
 /* What it is bound to (port 0 was asked for).  ERR_SYS. */
@@ -51,12 +55,16 @@ MUST_USE enum err socket_bound(int fd, struct socket_address *a);
 /* An accepted connection, or -1 with errno.  `peer` is filled in. */
 int socket_accept(int listener, struct socket_address *peer);
 /* Begins to connect: a descriptor, or -1 with errno.  *done: connected at once. */
-int socket_connect(const struct socket_address *a, const struct socket_limits *limits, bool *done);
+int socket_connect(const struct socket_address *a, bool *done);
 /* The result of a connect that has ended: 0 or an errno. */
 int socket_error(int fd);
 
-/* Sets TCP_NODELAY and the limits on a TCP socket; what the kernel does not know is skipped. */
-void socket_tune(int fd, const struct socket_limits *limits);
+/* For a TCP connection that has just been made, and for one that is done with being large:
+ * its receive buffer stays at SOCKET_RECEIVE_FIRST.  No effect when limits->receive is 0. */
+void socket_receive_small(int fd, const struct socket_limits *limits);
+/* Its reader keeps up: up to limits->receive.  Where the system's bound (net.core.rmem_max) is lower than
+ * that, the kernel sizes it as it likes again, since a bound too low would cost throughput. */
+void socket_receive_large(int fd, const struct socket_limits *limits);
 /* The next close resets the connection, so that the peer can tell that it was cut. */
 void socket_reset_on_close(int fd);
 
