@@ -63,9 +63,12 @@ static struct arena_block *block_new(struct arena *a, size_t n)
 /* A piece that the current block cannot hold.  A large one gets a block of its
  * own, so that the rest of the current one is not wasted; else a new block
  * becomes current. */
-static void *alloc_slow(struct arena *a, size_t n)
+void *arena_grow(struct arena *a, size_t n)
 {
 	size_t whole = BLOCK_MIN;
+	if (n > SIZE_MAX / 4)
+		return NULL;
+	n = n ? (n + 7) & ~(size_t)7 : 8;
 	if (a->blocks)
 		whole = a->blocks->size >= BLOCK_MAX / 2 ? BLOCK_MAX : 2 * a->blocks->size;
 	if (whole < BLOCK_MIN)
@@ -82,19 +85,6 @@ static void *alloc_slow(struct arena *a, size_t n)
 	a->next = b->b + n;
 	a->end = b->b + room;
 	return b->b;
-}
-
-/* `n` bytes, not cleared; n == 0 gives a pointer, too. */
-void *arena_alloc(struct arena *a, size_t n)
-{
-	if (n > SIZE_MAX / 4)
-		return NULL;
-	n = n ? (n + 7) & ~(size_t)7 : 8;
-	if ((size_t)(a->end - a->next) < n)
-		return alloc_slow(a, n);
-	void *p = a->next;
-	a->next += n;
-	return p;
 }
 
 /* The copy lives as long as the arena. */

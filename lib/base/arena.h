@@ -21,8 +21,21 @@ struct arena {
 void arena_init(struct arena *a, void *first, size_t n, struct budget *budget);
 void arena_fini(struct arena *a);
 
-/* `n` bytes at a multiple of 8; NULL when there is no memory or budget. */
-void *arena_alloc(struct arena *a, size_t n) MUST_USE;
+/* The slow half of arena_alloc. */
+void *arena_grow(struct arena *a, size_t n) MUST_USE;
+
+/* `n` bytes at a multiple of 8, not cleared; NULL when there is no memory or budget.  n == 0 gives
+ * a pointer, too. */
+static inline MUST_USE void *arena_alloc(struct arena *a, size_t n)
+{
+	size_t room = (size_t)(a->end - a->next), whole = n ? (n + 7) & ~(size_t)7 : 8;
+	if (__builtin_expect(n > room || whole > room, 0))
+		return arena_grow(a, n);
+	void *p = a->next;
+	a->next += whole;
+	return p;
+}
+
 /* A copy of `s`; p is NULL when there is no memory (and never otherwise). */
 struct str arena_dup(struct arena *a, struct str s) MUST_USE;
 

@@ -2,17 +2,20 @@
  * allocates nothing, knows no locale. */
 #include "lib/base/num.h"
 
+static const char two[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+	"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 
-/* At most NUM_DEC_MAX bytes. */
+/* At most NUM_DEC_MAX bytes.  Two digits a step: the divisions are what it costs. */
 size_t num_dec(char *to, uint64_t v)
 {
-	char digits[NUM_DEC_MAX], *p = digits + sizeof(digits);
-	do {
-		*--p = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	size_t n = (size_t)(digits + sizeof(digits) - p);
-	memcpy(to, p, n);
+	size_t n = 1;
+	for (uint64_t limit = 10; v >= limit && n < NUM_DEC_MAX; limit *= 10)
+		n++;
+	char *p = to + n;
+	for (; v >= 10; v /= 100)
+		memcpy(p -= 2, two + 2 * (v % 100), 2);
+	if (p != to)
+		*to = (char)('0' + v);
 	return n;
 }
 

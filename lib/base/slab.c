@@ -9,7 +9,8 @@
 
 #include "lib/base/mem.h"
 
-#define FULL 8u
+/* Objects of a chunk that share a list, at least. */
+#define LIST_SPAN 8u
 
 _Static_assert(sizeof(struct slab_chunk) <= SLAB_HEAD, "a chunk's head fits its place");
 
@@ -23,6 +24,11 @@ void slab_init(struct slab *s, size_t size, struct budget *budget)
 		.size = (uint32_t)size,
 		.per_chunk = (SLAB_CHUNK - SLAB_HEAD) / (uint32_t)size,
 	};
+	s->lists = s->per_chunk / LIST_SPAN;
+	if (s->lists < 2)
+		s->lists = 2;
+	if (s->lists > SLAB_LISTS)
+		s->lists = SLAB_LISTS;
 }
 
 static void chunk_link(struct slab *s, struct slab_chunk *c)
@@ -45,10 +51,10 @@ static void chunk_unlink(struct slab *s, struct slab_chunk *c)
 		s->partial[c->list] = c->next;
 }
 
-/* Where the list begins, in objects: list i holds chunks from i/8 of per_chunk. */
+/* Where the list begins, in objects: list i of n holds chunks from i/n of per_chunk. */
 static uint32_t list_floor(const struct slab *s, uint32_t list)
 {
-	return (list * s->per_chunk + 7) / 8;
+	return (list * s->per_chunk + s->lists - 1) / s->lists;
 }
 
 /* Puts `c`, which is in no list, where its fullness belongs.  It leaves a list
@@ -56,13 +62,14 @@ static uint32_t list_floor(const struct slab *s, uint32_t list)
  * going does not move it each time. */
 static void chunk_place(struct slab *s, struct slab_chunk *c)
 {
-	c->list = c->live * 8 / s->per_chunk;
-	if (c->list == FULL) {
+	if (c->live == s->per_chunk) {
+		c->list = SLAB_FULL;
 		c->lo = s->per_chunk;
 		c->hi = UINT32_MAX;
 		return;
 	}
-	uint32_t low = list_floor(s, c->list), slack = s->per_chunk / 16;
+	c->list = c->live * s->lists / s->per_chunk;
+	uint32_t low = list_floor(s, c->list), slack = s->per_chunk / (2 * s->lists);
 	c->lo = low > slack + 1 ? low - slack : 1;
 	c->hi = list_floor(s, c->list + 1);
 	chunk_link(s, c);
@@ -71,7 +78,7 @@ static void chunk_place(struct slab *s, struct slab_chunk *c)
 static void choose_current(struct slab *s)
 {
 	s->current = NULL;
-	for (uint32_t i = FULL; i-- > 0 && !s->current;)
+	for (uint32_t i = s->lists; i-- > 0 && !s->current;)
 		s->current = s->partial[i];
 }
 
@@ -109,7 +116,7 @@ void slab_shift(struct slab *s, struct slab_chunk *c)
 {
 	if (c->live == 0 && c == s->spare && c == s->current && c->list == 0 && !c->next)
 		return;		/* a lone object came and went */
-	if (c->list != FULL)
+	if (c->list != SLAB_FULL)
 		chunk_unlink(s, c);
 	chunk_place(s, c);
 	if (c->live == 0)
@@ -140,7 +147,7 @@ struct slab_chunk *slab_grow(struct slab *s)
 void slab_fini(struct slab *s)
 {
 	CHECK(s->live == 0);
-	for (uint32_t i = 0; i < FULL; i++) {
+	for (uint32_t i = 0; i < SLAB_LISTS; i++) {
 		while (s->partial[i]) {
 			struct slab_chunk *c = s->partial[i];
 			chunk_unlink(s, c);

@@ -32,19 +32,22 @@ struct slab_chunk {
 	char *fresh;		/* the first object never handed out */
 	uint32_t live;		/* objects handed out */
 	uint32_t lo, hi;	/* it changes its list below lo and at hi objects */
-	uint32_t list;		/* 0..7 by fullness; 8: full, in no list */
+	uint32_t list;		/* by fullness, from 0; SLAB_FULL: full, in no list */
 };
 
+#define SLAB_LISTS 8u	/* at most; chunks of few objects take fewer, or each object would change the list */
+#define SLAB_FULL SLAB_LISTS
 #define SLAB_HEAD 64u	/* bytes; objects of 64 bytes then fill whole cache lines */
 
 struct slab {
 	struct budget *budget;	/* borrowed; may be NULL */
 	uint32_t size;		/* bytes an object takes, a multiple of 8 */
 	uint32_t per_chunk;
+	uint32_t lists;		/* 2..SLAB_LISTS */
 	size_t live;		/* objects handed out */
 	size_t chunks;
 	struct slab_chunk *current;	/* the next object comes from here; NULL when all are full */
-	struct slab_chunk *partial[8];	/* by fullness, fullest last */
+	struct slab_chunk *partial[SLAB_LISTS];	/* by fullness, fullest last */
 	struct slab_chunk *spare;	/* the chunk that emptied last: one is kept, so that a lone object does not flap */
 };
 

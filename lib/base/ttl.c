@@ -9,6 +9,7 @@
 #include "lib/base/ttl.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "lib/base/check.h"
 
@@ -33,6 +34,7 @@ void ttl_init(struct ttl *t, uint16_t stamp_offset)
 {
 	t->n = 0;
 	t->stamp_offset = stamp_offset;
+	memset(t->recent, 0, sizeof(t->recent));
 }
 
 /* Of two durations: does `a` serve `ms` better than `b`?  Longer ones before
@@ -44,10 +46,8 @@ static bool serves_better(uint32_t a, uint32_t b, uint32_t ms)
 	return a >= ms ? a < b : a > b;
 }
 
-/* Linear in the lists: meant for set-up, not for each request. */
-uint8_t ttl_list_for(struct ttl *t, uint64_t want)
+static uint8_t list_search(struct ttl *t, uint32_t ms)
 {
-	uint32_t ms = want > TTL_MAX_MS ? TTL_MAX_MS : (uint32_t)want;
 	unsigned best = 0;
 	for (unsigned i = 0; i < t->n; i++) {
 		if (serves_better(t->list[i].ms, t->list[best].ms, ms))
@@ -61,6 +61,16 @@ uint8_t ttl_list_for(struct ttl *t, uint64_t want)
 	list->ms = ms;
 	list->head.next = list->head.prev = &list->head;
 	return (uint8_t)t->n++;
+}
+
+/* One look for a duration that was asked for lately; linear in the lists otherwise. */
+uint8_t ttl_list_for(struct ttl *t, uint64_t want)
+{
+	uint32_t ms = want > TTL_MAX_MS ? TTL_MAX_MS : (uint32_t)want;
+	uint8_t *recent = &t->recent[ms * 0x9e3779b1u >> 16 & (TTL_RECENT - 1)];
+	if (*recent >= t->n || t->list[*recent].ms != ms)
+		*recent = list_search(t, ms);
+	return *recent;
 }
 
 /* Stores the stamp; a few stores whatever the number of links. */

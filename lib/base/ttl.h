@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #define TTL_LISTS 64		/* distinct durations that one set can hold */
+#define TTL_RECENT 16		/* a power of two */
 #define TTL_MAX_MS (7u * 24 * 3600 * 1000)
 
 struct ttl_link {
@@ -23,6 +24,7 @@ struct ttl {
 	struct ttl_list list[TTL_LISTS];
 	unsigned n;
 	uint16_t stamp_offset;	/* where the 32-bit stamp is, in bytes from the link */
+	uint8_t recent[TTL_RECENT];	/* lists asked for lately, by a hash of their duration; only hints */
 };
 
 /* Every linked object has a uint32_t stamp at `stamp_offset` bytes from its link. */
