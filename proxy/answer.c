@@ -212,15 +212,13 @@ void answer_read(struct exchange *x)
 			return;
 		}
 		visit += (size_t)n;
-		if (n > 0) {
+		if (n > 0)
 			x->answered = true;
-			wait_for_bytes(x);
-		}
 		answer_feed(x, &in, n == 0);
-		if (x->phase >= PHASE_FLUSHING || x->up != u)
+		if (x->phase >= PHASE_TUNNEL || x->up != u)
 			return;
-		if (x->phase == PHASE_TUNNEL)
-			return;
+		if (!x->to_client)	/* by the phase that it has now */
+			wait_for_bytes(x);
 		if (conn_keep(w, &x->up_in, in) != OK) {
 			exchange_fail(x, CAUSE_NO_MEMORY);
 			return;
