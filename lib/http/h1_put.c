@@ -6,31 +6,12 @@
  * Invariant: what has been put so far is a prefix of exactly one message (interim heads
  * aside); a command that would break that is ERR_SYNTAX and puts nothing.  A head is
  * trusted to hold valid names and values: whoever makes one has checked them. */
-#include "lib/base/check.h"
+#include "lib/base/num.h"
+#include "lib/base/put.h"
 #include "lib/http/h1_put.h"
 
 /* Start line, framing and Connection at their longest, without the strings of the head. */
 #define HEAD_FIXED 256
-
-static inline char *put(char *p, struct str s)
-{
-	if (s.n)
-		memcpy(p, s.p, s.n);
-	return p + s.n;
-}
-
-#define PUT(p, literal) put(p, STR(literal))
-
-static char *put_number(char *p, uint64_t n)
-{
-	char digits[20];
-	unsigned i = sizeof(digits);
-
-	do
-		digits[--i] = (char)('0' + n % 10);
-	while (n /= 10);
-	return put(p, (struct str){digits + i, sizeof(digits) - i});
-}
 
 static bool is_line(const struct field *f)
 {
@@ -41,21 +22,22 @@ static bool is_line(const struct field *f)
  * plain line, are copied as one run. */
 static char *put_fields(char *p, const struct head *h)
 {
-	for (unsigned i = 0; i < h->n_fields; i++) {
-		const struct field *f = &h->field[i];
+	const struct field *f = h->field, *end = f + h->n_fields;
 
+	while (f < end) {
 		if (is_line(f)) {
-			const char *run = f->name, *stop = f->value + f->value_len;
+			const char *run = f->name, *stop;
 
-			while (i + 1 < h->n_fields && h->field[i + 1].name == stop + 2 && is_line(&h->field[i + 1])) {
-				f = &h->field[++i];
+			do {
 				stop = f->value + f->value_len;
-			}
-			p = put(p, (struct str){run, (size_t)(stop - run)});
+				f++;
+			} while (f < end && f->name == stop + 2 && is_line(f));
+			p = put_str(p, (struct str){run, (size_t)(stop - run)});
 		} else {
-			p = put(p, field_name(f));
+			p = put_str(p, field_name(f));
 			p = PUT(p, ": ");
-			p = put(p, field_value(f));
+			p = put_str(p, field_value(f));
+			f++;
 		}
 		p = PUT(p, "\r\n");
 	}
@@ -80,7 +62,7 @@ static char *put_framing(char *p, enum h1_out state, bool length, uint64_t n)
 	if (!length)
 		return p;
 	p = PUT(p, "Content-Length: ");
-	p = put_number(p, n);
+	p += num_dec(p, n);
 	return PUT(p, "\r\n");
 }
 
@@ -101,7 +83,7 @@ static char *put_connection(char *p, bool close, bool keep_alive, bool te, struc
 		p = p == start ? PUT(p, "TE") : PUT(p, ", TE");
 	if (upgrade.n) {
 		p = p == start ? PUT(p, "Upgrade\r\nUpgrade: ") : PUT(p, ", Upgrade\r\nUpgrade: ");
-		p = put(p, upgrade);
+		p = put_str(p, upgrade);
 	}
 	p = PUT(p, "\r\n");
 	return te ? PUT(p, "TE: trailers\r\n") : p;
@@ -125,11 +107,11 @@ static char *put_request(struct h1 *c, char *p, const struct head *h)
 	enum h1_out state = state_of(h->body);
 	struct str upgrade = state == OUT_SWALLOWED ? h->upgrade : STR("");
 
-	p = put(p, h->method);
+	p = put_str(p, h->method);
 	p = PUT(p, " ");
-	p = put(p, h->target);
+	p = put_str(p, h->target);
 	p = PUT(p, " HTTP/1.1\r\nHost: ");
-	p = put(p, h->authority);
+	p = put_str(p, h->authority);
 	p = PUT(p, "\r\n");
 	p = put_fields(p, h);
 	p = put_connection(p, c->close, false, h->te_trailers, upgrade);
@@ -148,7 +130,7 @@ static char *put_status(char *p, const struct head *h)
 	*p++ = (char)('0' + h->status / 10 % 10);
 	*p++ = (char)('0' + h->status % 10);
 	*p++ = ' ';
-	p = put(p, reason);
+	p = put_str(p, reason);
 	return PUT(p, "\r\n");
 }
 

@@ -35,7 +35,10 @@ static inline __attribute__((always_inline)) bool name_is(const char *p, const c
 		return word8_is(p, lower) && word8_is(p + n - 8, lower + n - 8);
 	if (n >= 4)
 		return word4_is(p, lower) && word4_is(p + n - 4, lower + n - 4);
-	return strncasecmp(p, lower, n) == 0;
+	for (size_t i = 0; i < n; i++)
+		if ((p[i] ^ lower[i]) & ~(lower[i] >> 1 & 0x20))
+			return false;
+	return true;
 }
 
 #define NAME(literal, id) \
@@ -164,17 +167,10 @@ struct field *head_find_id(const struct head *h, uint8_t id)
 	return NULL;
 }
 
-/* Appends a field; ERR_LIMIT when there is no room or it is longer than a field can be. */
+/* Appends a field and looks up its id. */
 enum err head_add(struct head *h, struct str name, struct str value)
 {
-	if (h->n_fields >= h->max_fields || name.n > UINT16_MAX || value.n > UINT32_MAX)
-		return ERR_LIMIT;
-	h->field[h->n_fields++] = (struct field){
-		.name = name.p, .name_len = (uint16_t)name.n,
-		.value = value.p, .value_len = (uint32_t)value.n,
-		.id = (uint8_t)field_id_of(name),
-	};
-	return OK;
+	return head_add_id(h, field_id_of(name), name, value);
 }
 
 static unsigned remove_from(struct head *h, struct str name, unsigned from)

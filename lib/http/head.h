@@ -112,7 +112,23 @@ struct field *head_find(const struct head *h, struct str name, unsigned *i);
 /* The first field of that id; NULL when there is none. */
 struct field *head_find_id(const struct head *h, uint8_t id);
 
-/* Appends a field; ERR_LIMIT when there is no room.  Strings are borrowed. */
+/* Appends a field whose name has that id (FIELD_OTHER for a name without one); ERR_LIMIT when
+ * there is no room, or it is longer than a field can be.  Strings are borrowed. */
+MUST_USE static inline enum err head_add_id(struct head *h, enum field_id id, struct str name, struct str value)
+{
+	if (h->n_fields >= h->max_fields || name.n > UINT16_MAX || value.n > UINT32_MAX)
+		return ERR_LIMIT;
+	struct field *f = &h->field[h->n_fields++];
+	f->name = name.p;
+	f->value = value.p;
+	f->value_len = (uint32_t)value.n;
+	f->name_len = (uint16_t)name.n;
+	f->id = (uint8_t)id;
+	f->line = 0;
+	return OK;
+}
+
+/* The same for a name whose id is not known. */
 MUST_USE enum err head_add(struct head *h, struct str name, struct str value);
 /* The first field of that name gets the value, others of it go; appended when there is none. */
 MUST_USE enum err head_set(struct head *h, struct str name, struct str value);
