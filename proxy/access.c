@@ -90,26 +90,79 @@ static inline size_t escape_size(unsigned char c, bool json)
 	return !json ? 4 : c == '"' || c == '\\' ? 2 : 6;
 }
 
-/* Copies BLOCK bytes and returns how many of them, from the first on, are plain: what a line can
- * hold as it is, 0x21-0x7e without quote and backslash, and with `json` the space too. */
+/* Plain is what a line can hold as it is: 0x21-0x7e without quote and backslash, and with `json`
+ * the space too. */
 #ifdef __SSE2__
 #define BLOCK 16
-static INLINE size_t put_block(char *o, const char *p, bool json)
+/* A bit for each byte that is not plain. */
+static INLINE unsigned special_mask(__m128i b, bool json)
 {
-	__m128i b = _mm_loadu_si128((const __m128i *)(const void *)p);
 	/* Moved so that the plain range lies at the low end of signed bytes: one compare. */
 	const int least = json ? 0x20 : 0x21;
 	__m128i moved = _mm_add_epi8(b, _mm_set1_epi8((char)(0x80 - least)));
 	__m128i range = _mm_cmpgt_epi8(moved, _mm_set1_epi8((char)(0x7e - least - 0x80)));
 	__m128i quote = _mm_cmpeq_epi8(b, _mm_set1_epi8('"'));
 	__m128i slash = _mm_cmpeq_epi8(b, _mm_set1_epi8('\\'));
-	unsigned special = (unsigned)_mm_movemask_epi8(_mm_or_si128(range, _mm_or_si128(quote, slash)));
+
+	return (unsigned)_mm_movemask_epi8(_mm_or_si128(range, _mm_or_si128(quote, slash)));
+}
+
+/* Copies BLOCK bytes and returns how many of them, from the first on, are plain. */
+static INLINE size_t put_block(char *o, const char *p, bool json)
+{
+	__m128i b = _mm_loadu_si128((const __m128i *)(const void *)p);
+	unsigned special = special_mask(b, json);
 
 	_mm_storeu_si128((__m128i *)(void *)o, b);
 	return special ? (size_t)__builtin_ctz(special) : BLOCK;
 }
+
+/* Copies 1 to 32 bytes as two halves that may overlap; false, and nothing of worth is copied, when
+ * they are not all plain. */
+static INLINE bool put_plain(char *o, const char *p, size_t n, bool json)
+{
+	uint64_t lo, hi;
+
+	if (n > 16) {
+		__m128i a = _mm_loadu_si128((const __m128i *)(const void *)p);
+		__m128i b = _mm_loadu_si128((const __m128i *)(const void *)(p + n - 16));
+
+		_mm_storeu_si128((__m128i *)(void *)o, a);
+		_mm_storeu_si128((__m128i *)(void *)(o + n - 16), b);
+		return (special_mask(a, json) | special_mask(b, json)) == 0;
+	}
+	if (n >= 8) {
+		memcpy(&lo, p, 8);
+		memcpy(&hi, p + n - 8, 8);
+		memcpy(o, &lo, 8);
+		memcpy(o + n - 8, &hi, 8);
+	} else if (n >= 4) {
+		uint32_t a, b;
+
+		memcpy(&a, p, 4);
+		memcpy(&b, p + n - 4, 4);
+		memcpy(o, &a, 4);
+		memcpy(o + n - 4, &b, 4);
+		lo = hi = (uint64_t)a << 32 | b;
+	} else {
+		unsigned char a = (unsigned char)p[0], b = (unsigned char)p[n / 2], c = (unsigned char)p[n - 1];
+
+		o[0] = (char)a;
+		o[n / 2] = (char)b;
+		o[n - 1] = (char)c;
+		lo = hi = 0x2e2e2e2e2e000000 | (uint64_t)c << 16 | (uint64_t)b << 8 | a;
+	}
+	return special_mask(_mm_set_epi64x((int64_t)hi, (int64_t)lo), json) == 0;
+}
 #else
 #define BLOCK 8
+static INLINE bool put_plain(char *o, const char *p, size_t n, bool json)
+{
+	(void)o, (void)p, (void)n, (void)json;
+	return false;
+}
+
+/* Copies up to BLOCK bytes, all that are plain from the first on, and returns how many they are. */
 static INLINE size_t put_block(char *o, const char *from, bool json)
 {
 	const unsigned char *p = (const unsigned char *)from;
@@ -140,9 +193,11 @@ static INLINE void copy_short(char *to, const char *from, size_t n)
 	}
 }
 
-/* What is left when no whole block is left moves to a place with a block of zeros behind it: a
+/* Any string; put_plain is the shorter way for most.
+ *
+ * What is left when no whole block is left moves to a place with a block of zeros behind it: a
  * zero is not plain, so that the end is found as an escape is.  May write a block past the result. */
-static INLINE char *put_escaped(char *o, struct str s, size_t max, bool json, bool *cut)
+static __attribute__((noinline)) char *put_escaped(char *o, struct str s, size_t max, bool json, bool *cut)
 {
 	char tail[2 * BLOCK] = {0};
 	const char *p = s.p, *end = s.p + s.n, *limit = o + max;
@@ -176,26 +231,32 @@ static INLINE char *put_escaped(char *o, struct str s, size_t max, bool json, bo
 	return PUT(o, CUT_MARK);
 }
 
+/* `max` is 32 or more. */
+static INLINE char *put_string(char *o, struct str s, size_t max, bool json, bool *cut)
+{
+	*o++ = '"';
+	if (s.n <= 32 && put_plain(o, s.p, s.n, json))
+		o += s.n;
+	else
+		o = put_escaped(o, s, max, json, cut);
+	*o++ = '"';
+	return o;
+}
+
 static char *text_string(char *o, struct str s, size_t max, bool *cut)
 {
 	if (!s.n) {
 		*o++ = '-';
 		return o;
 	}
-	*o++ = '"';
-	o = put_escaped(o, s, max, false, cut);
-	*o++ = '"';
-	return o;
+	return put_string(o, s, max, false, cut);
 }
 
 static char *json_string(char *o, struct str s, size_t max, bool *cut)
 {
 	if (!s.n)
 		return PUT(o, "null");
-	*o++ = '"';
-	o = put_escaped(o, s, max, true, cut);
-	*o++ = '"';
-	return o;
+	return put_string(o, s, max, true, cut);
 }
 
 static char *text_duration(char *o, int64_t us)
