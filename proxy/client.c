@@ -87,8 +87,11 @@ void client_accept(struct worker *w, struct acceptor *a)
 			accepted(w, a, fd, &peer);
 			continue;
 		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
 			accept_pause(w, "out of file descriptors or kernel memory");
+			w->accept_refused = true;
+			w->accept_refused_ms = w->now_ms;
+		}
 		if (errno != ECONNABORTED)
 			return;
 	}
@@ -98,6 +101,10 @@ void client_accept_check(struct worker *w)
 {
 	if (!w->accept_paused || w->draining || !worker_may_open(w, false))
 		return;
+	/* our own count cannot tell when the kernel has some again */
+	if (w->accept_refused && w->now_ms - w->accept_refused_ms < WORKER_ACCEPT_RETRY_MS)
+		return;
+	w->accept_refused = false;
 	w->accept_paused = false;
 	for (unsigned i = 0; i < w->settings->n_listeners; i++)
 		if (w->acceptors[i].t.fd >= 0)

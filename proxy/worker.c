@@ -27,7 +27,6 @@
 #include "proxy/server.h"
 #include "health/verdict.h"
 
-#define ACCEPT_RETRY_MS 50
 #define TRIM_WAVE 512		/* connections that make a wave */
 
 static void clock_read(struct worker *w)
@@ -184,7 +183,7 @@ static int64_t next_wait(struct worker *w)
 	if (w->n_ready || w->dirty)
 		return 0;
 	ms = earlier(ms, ttl_next(&w->pool_ttl, w->now_ms));
-	return w->accept_paused ? earlier(ms, ACCEPT_RETRY_MS) : ms;
+	return w->accept_paused ? earlier(ms, WORKER_ACCEPT_RETRY_MS) : ms;
 }
 
 /* --- the end of a turn --- */

@@ -20,6 +20,8 @@
 #define WORKER_READ_LARGE (64u * 1024)	/* for a receiver that has shown that it takes it */
 #define WORKER_VISIT (64u * 1024)
 
+#define WORKER_ACCEPT_RETRY_MS 50	/* how often a paused listener is looked at */
+
 #define COUNTERS(C) \
 	C(accepted) C(accept_paused) C(requests) C(answers_1xx) C(answers_2xx) C(answers_3xx) C(answers_4xx) \
 	C(answers_5xx) C(connects) C(connects_failed) C(reused) C(retries) C(bytes_in) C(bytes_out) \
@@ -88,6 +90,8 @@ struct worker {
 
 	size_t peak;			/* connections open at most since memory was last given back */
 	bool accept_paused;
+	bool accept_refused;		/* by the kernel, at: */
+	uint32_t accept_refused_ms;
 	bool draining;			/* no new connections, answers close theirs; ends when none is left */
 	_Atomic unsigned letters;	/* WORKER_DRAIN: from other threads */
 
