@@ -151,7 +151,7 @@ bool framing_length(struct str value, uint64_t *length)
 		if (!is_digit(value.p[i]))
 			return false;
 		unsigned digit = (unsigned)(value.p[i] - '0');
-		if (n > ((uint64_t)INT64_MAX - digit) / 10)
+		if (n >= INT64_MAX / 10 && n > ((uint64_t)INT64_MAX - digit) / 10)
 			return false;
 		n = n * 10 + digit;
 	}

@@ -100,7 +100,8 @@ static void in_begin(struct h1 *c, const struct head *h)
 	}
 }
 
-static enum codec_kind next_request(struct h1 *c, struct str *in, bool eof, struct codec_event *ev)
+/* Kept out of h1_next, so that the other events need no room for what a head takes. */
+static __attribute__((noinline)) enum codec_kind next_request(struct h1 *c, struct str *in, bool eof, struct codec_event *ev)
 {
 	struct head *h = h1_head(c->shared);
 	enum codec_fault f;
@@ -137,7 +138,7 @@ static enum codec_kind next_request(struct h1 *c, struct str *in, bool eof, stru
 	return CODEC_HEAD;
 }
 
-static enum codec_kind next_response(struct h1 *c, struct str *in, bool eof, struct codec_event *ev)
+static __attribute__((noinline)) enum codec_kind next_response(struct h1 *c, struct str *in, bool eof, struct codec_event *ev)
 {
 	struct head *h = h1_head(c->shared);
 	enum codec_fault f;
@@ -194,7 +195,7 @@ static enum codec_kind next_until_eof(struct h1 *c, struct str *in, bool eof, st
 	return CODEC_BODY;
 }
 
-static enum codec_kind next_trailers(struct h1 *c, struct str *in, bool eof, struct codec_event *ev)
+static __attribute__((noinline)) enum codec_kind next_trailers(struct h1 *c, struct str *in, bool eof, struct codec_event *ev)
 {
 	struct head *h = h1_head(c->shared);
 	enum codec_fault f;
@@ -223,7 +224,7 @@ static enum codec_kind next_trailers(struct h1 *c, struct str *in, bool eof, str
 	return CODEC_TRAILERS;
 }
 
-static enum codec_kind next_chunked(struct h1 *c, struct str *in, bool eof, struct codec_event *ev)
+static __attribute__((noinline)) enum codec_kind next_chunked(struct h1 *c, struct str *in, bool eof, struct codec_event *ev)
 {
 	switch (chunked_next(&c->chunked, in, h1_limits(c->shared)->chunk_overhead, &ev->body)) {
 	case CHUNKED_DATA:

@@ -154,6 +154,11 @@ static enum codec_fault fault_of(const struct h1_shared *s, llhttp_errno_t e)
 	}
 }
 
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
 /* What llhttp leaves to be done for a field line, and what its versions differ in. */
 static enum codec_fault fields_finish(struct head *h)
 {
@@ -165,7 +170,7 @@ static enum codec_fault fields_finish(struct head *h)
 			return FAULT_SYNTAX;
 		if (!f->value)
 			f->value = colon + 1;
-		while (f->value_len && (f->value[f->value_len - 1] == ' ' || f->value[f->value_len - 1] == '\t'))
+		while (f->value_len && is_space(f->value[f->value_len - 1]))
 			f->value_len--;
 		f->line = colon[1] == ' ' && f->value == colon + 2 && f->value[f->value_len] == '\r';
 	}

@@ -54,6 +54,10 @@ enum codec_fault rawhead_scan(struct str in, uint32_t *at, uint32_t *end)
 		return FAULT_FOLD;
 	for (;;) {
 		i = next_low(p, i, n);
+		if (n - i >= 3 && p[i] == '\r' && p[i + 1] == '\n' && p[i + 2] > ' ') {
+			i += 3;		/* the end of a line with another behind it, as nearly all are */
+			continue;
+		}
 		if (i == n)
 			break;
 		if (p[i] == '\n' || p[i] == '\0')
