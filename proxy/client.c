@@ -181,8 +181,8 @@ static void head_parse(struct worker *w, struct conn *c, struct buf *kept, struc
 		/* the head lay in `kept` until now */
 		if (conn_keep(w, &kept, in) != OK)
 			exchange_cut(x, CAUSE_NO_MEMORY);
-		CHECK(!x->in);
 		x->in = kept;
+		exchange_go(x);
 	} else {
 		CHECK(kind == CODEC_BAD);
 		buf_free(&kept, &w->budget);

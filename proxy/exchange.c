@@ -437,6 +437,10 @@ void exchange_begin(struct exchange *x, struct head *h, struct str *rest)
 		return;
 	}
 	request_feed(x, rest, false);
+}
+
+void exchange_go(struct exchange *x)
+{
 	if (x->phase == PHASE_NEW)
 		dispatch(x, false);
 }

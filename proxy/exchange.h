@@ -106,6 +106,9 @@ void exchange_drop(struct exchange *x);
  * belong to the request.  The client connection is CONN_BUSY from here on.  What is left of
  * *rest the caller keeps in x->in.  No exchange is freed before the end of the turn. */
 void exchange_begin(struct exchange *x, struct head *h, struct str *rest);
+/* Asks for a connection.  Apart from exchange_begin, since a connection may be there at once, and with it
+ * more of the body is read. */
+void exchange_go(struct exchange *x);
 /* The same for a request that the codec refused. */
 void exchange_refuse(struct exchange *x, enum codec_fault fault);
 /* The same for one that is answered without having been read whole (408). */
