@@ -1,0 +1,244 @@
+/* world: see world.h.
+ *
+ * world_end is where the invariants are that hold after every story, whatever happened in it: the
+ * worker ends by itself, its slabs, pools and queues are empty (worker_free and slab_fini CHECK it),
+ * not a byte of the budget is used, no descriptor is open or counted, every exchange
+ * wrote its access record. */
+#include "tests/sim/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "conf/conf.h"
+#include "lib/base/check.h"
+#include "lib/base/mem.h"
+#include "proxy/pool.h"
+
+#define TURNS_MAX 200000	/* a worker that does not come to rest in so many spins */
+
+struct world world;
+
+/* Of the main thread, which a world has not: workers only wake it. */
+static const struct loop_events main_loop;
+
+_Noreturn void world_failed(const char *cond, const char *file, int line)
+{
+	fprintf(stderr, "%s:%d: story %s, seed %llu: expected %s\n", file, line, world.story,
+		(unsigned long long)world.story_seed, cond);
+	for (unsigned i = 0; i < net.n_peers && i < 40; i++) {
+		const struct peer *p = net.peers[i];
+
+		if (world.about && world.about != p)
+			continue;
+		fprintf(stderr, "--- %s %u: sent %zu bytes, %zu read%s%s; got %zu%s%s%s\n%.*s\n", p->client ? "client" : "origin",
+			p->port, p->in.n, p->in_read, p->fin ? ", fin" : "", p->rst ? ", rst" : "", p->got.n,
+			p->shut ? ", shut" : "", p->closed ? ", closed" : "", p->reset ? " by reset" : "",
+			(int)(p->got.n < 3000 ? p->got.n : 3000), p->got.p ? p->got.p : "");
+	}
+	abort();
+}
+
+static bool load(const char *text)
+{
+	static struct conf_errors errors;	/* too large for a stack of many frames */
+	struct snapshot_error err = {0};
+	struct conf *c;
+
+	conf_errors_init(&errors);
+	c = conf_parse("sim", str_of(text), NULL, &errors);
+	if (!c) {
+		if (!errors.no_memory)
+			conf_errors_print(&errors, stderr);
+		CHECK(errors.no_memory);
+		conf_errors_fini(&errors);
+		return false;
+	}
+	conf_errors_fini(&errors);
+	world.settings = settings_new(c);
+	world.endpoints = endpoint_table_new();
+	if (world.settings && world.endpoints)
+		world.snapshot = settings_snapshot(c, world.endpoints, &err);
+	conf_free(c);
+	return world.snapshot;
+}
+
+static void unload(void)
+{
+	snapshot_unref(world.snapshot);
+	endpoint_table_free(world.endpoints);
+	settings_free(world.settings);
+	loop_free(world.server.loop);
+	world.snapshot = NULL;
+	world.endpoints = NULL;
+	world.settings = NULL;
+	world.server.loop = NULL;
+}
+
+bool world_begin(const char *conf, uint64_t seed)
+{
+	const char *story = world.story;
+	bool lean = world.lean;
+
+	world = (struct world){ .story = story, .story_seed = seed, .lean = lean };
+	net_begin(seed);
+	budget_root_init(&world.server.budget, 0);
+	world.server.loop = loop_new(&main_loop, NULL);
+	if (world.server.loop && load(conf ? conf : CONF_DEFAULT)) {
+		world.w = worker_new(&world.server, world.settings, world.snapshot, 0);
+		if (world.w) {
+			world.listener = net_listener();
+			if (worker_listen(world.w, 0, world.listener) == OK)
+				return true;
+			worker_free(world.w);
+		}
+	}
+	unload();
+	net_end();
+	return false;
+}
+
+/* True when the turn had nothing to do. */
+static bool turn(void)
+{
+	unsigned long before = net.delivered + net.calls;
+
+	worker_turn(world.w);
+	return net.delivered + net.calls == before && !world.w->n_ready && !world.w->dirty;
+}
+
+void world_settle(void)
+{
+	unsigned turns = 0;
+
+	while (!turn())
+		CHECK(++turns < TURNS_MAX);
+}
+
+void world_sleep(unsigned ms)
+{
+	uint64_t until = net.now_us + (uint64_t)ms * 1000;
+	unsigned turns = 0;
+
+	for (;;) {
+		world_settle();
+		turn();		/* its poll is asked to wait for what is due now */
+		if (net.wait_ms < 0 || net.now_us + (uint64_t)net.wait_ms * 1000 > until)
+			break;
+		CHECK(++turns < TURNS_MAX);
+		net.now_us += (uint64_t)net.wait_ms * 1000;
+	}
+	net.now_us = until;
+	world_settle();
+}
+
+static void check_drained(void)
+{
+	struct worker *w = world.w;
+
+	CHECK(worker_open(w) == 0);
+	CHECK(w->exchanges.live == 0 && w->conns.live == 0 && w->upstreams.live == 0 && w->peers_v6.live == 0);
+	CHECK(!w->done && !w->dead && !w->dirty);
+	for (uint32_t i = 0; i < w->n_pools; i++)
+		CHECK(!w->pools[i] || (!w->pools[i]->conns && !slotq_len(&w->pools[i]->waiting)));
+	CHECK(w->server->fds == 0 && w->server->clients == 0);
+	CHECK(net.records == w->counters.requests);
+}
+
+void world_end(void)
+{
+	mem_fail_from(0);
+	net.meddle = NULL;
+	net.no_accept = net.no_watch = false;
+	worker_tell(world.w, WORKER_DRAIN);
+	world_settle();
+	for (int i = 0; i < 100 && worker_open(world.w); i++)
+		world_sleep(10000);
+	check_drained();
+	worker_free(world.w);
+	CHECK(world.server.budget.taken == 0);
+	unload();
+	net_end();
+}
+
+struct peer *world_client(void)
+{
+	struct peer *p = peer_connect(world.listener);
+
+	world_settle();
+	return p;
+}
+
+void world_say(struct peer *p, const char *text)
+{
+	peer_send(p, str_of(text));
+	world_settle();
+}
+
+struct peer *world_up(unsigned i)
+{
+	return net_upstream(i);
+}
+
+void world_answer(const struct peer *client, unsigned i, struct str method, struct message *m)
+{
+	struct str in = peer_got(client);
+	bool ended = client && (client->shut || client->closed) && !client->reset;
+
+	for (;;) {
+		message_answer(m, in, method, ended);
+		if (m->state == MESSAGE_BAD)
+			world_failed(m->why, __FILE__, __LINE__);
+		if (m->state <= MESSAGE_HEAD)
+			return;
+		if (m->status >= 200 && i-- == 0)
+			return;
+		if (m->state != MESSAGE_WHOLE) {
+			message_free(m);
+			*m = (struct message){0};
+			return;
+		}
+		in.p += m->used;
+		in.n -= m->used;
+		message_free(m);
+	}
+}
+
+unsigned world_status(const struct peer *client, unsigned i)
+{
+	struct message m;
+
+	world_answer(client, i, STR("GET"), &m);
+	message_free(&m);
+	return m.state >= MESSAGE_PART ? m.status : 0;
+}
+
+unsigned world_requests(const struct peer *upstream)
+{
+	struct str in = peer_got(upstream);
+	struct message m;
+	unsigned n = 0;
+
+	for (;;) {
+		message_request(&m, in);
+		if (m.state == MESSAGE_BAD)
+			world_failed(m.why, __FILE__, __LINE__);
+		message_free(&m);
+		if (m.state != MESSAGE_WHOLE)
+			return n;
+		n++;
+		in.p += m.used;
+		in.n -= m.used;
+	}
+}
+
+bool world_got(const struct peer *p, const char *text)
+{
+	struct str s = peer_got(p);
+
+	return s.n && memmem(s.p, s.n, text, strlen(text));
+}
+
+uint64_t world_count_cause(enum cause cause)
+{
+	return world.w->counters.cause[cause];
+}
