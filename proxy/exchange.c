@@ -253,8 +253,12 @@ static struct str host_for(const struct exchange *x, struct str authority)
 	case SERVICE_HOST_ENDPOINT:
 		return x->endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(x->endpoint);
 	default:
-		return authority;
+		break;
 	}
+	if (authority.n)
+		return authority;
+	/* an HTTP/1.0 client that names no host */
+	return x->endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(x->endpoint);
 }
 
 /* Another endpoint than those that were tried; false when there is none left to try. */
