@@ -95,18 +95,30 @@ static void on_woken(void *ctx)
 
 static const struct loop_events events = { .begin = on_begin, .ready = on_ready, .woken = on_woken };
 
+/* Room in `ready` for all connections: one that has work must never find none.  Each has a place while it
+ * waits, one that it was visited from this turn, and those that were closed leave theirs for a turn. */
+static bool ready_room(struct worker *w)
+{
+	size_t need = 4 * worker_open(w), max = w->max_ready ? w->max_ready : 64;
+	struct conn **grown;
+
+	if (need <= w->max_ready)
+		return true;
+	while (max < need)
+		max *= 2;
+	grown = mem_realloc(w->ready, max * sizeof(struct conn *));
+	if (!grown)
+		return false;
+	w->ready = grown;
+	w->max_ready = (unsigned)max;
+	return true;
+}
+
 void worker_ready(struct worker *w, struct conn *c)
 {
 	if (c->t.flags & CONN_IN_READY)
 		return;
-	if (w->n_ready == w->max_ready) {
-		unsigned max = w->max_ready ? 2 * w->max_ready : 64;
-		struct conn **grown = mem_realloc(w->ready, max * sizeof(struct conn *));
-
-		CHECK(grown);	/* 8 bytes for each connection that has work */
-		w->ready = grown;
-		w->max_ready = max;
-	}
+	CHECK(w->n_ready < w->max_ready);
 	c->t.flags |= CONN_IN_READY;
 	w->ready[w->n_ready++] = c;
 }
@@ -331,7 +343,7 @@ struct conn *worker_conn(struct worker *w, int fd, bool upstream)
 	c->t.fd = fd;
 	c->t.flags = upstream ? CONN_UPSTREAM : 0;
 	c->t.state = upstream ? CONN_CONNECTING : CONN_IDLE;
-	if (loop_watch(w->loop, fd, c, LOOP_EDGE) != OK) {
+	if (!ready_room(w) || loop_watch(w->loop, fd, c, LOOP_EDGE) != OK) {
 		slab_put(upstream ? &w->upstreams : &w->conns, c);
 		close(fd);
 		return NULL;
