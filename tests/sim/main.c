@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "proxy/log.h"
 #include "tests/sim/walk.h"
@@ -29,34 +30,45 @@ static void tell(const struct story *s, uint64_t seed)
 	world_end();
 }
 
-/* Memory fails from the n-th allocation on, for good, or for one turn of the world and then no more.
+/* Memory fails from the story's n-th allocation on: to its end, or (`brief`) to the end of that turn.
  * False when the story never came so far. */
-static bool tell_lean(const struct story *s, size_t n)
+static bool tell_lean(const struct story *s, size_t n, bool brief)
 {
 	bool reached;
 
 	world.story = s->name;
 	world.lean = true;
+	CHECK(world_begin(s->conf, n));
+	world.brief = brief ? n : 0;
 	mem_fail_from(n);
-	if (!world_begin(s->conf, n)) {
-		mem_fail_from(0);
-		return true;
-	}
 	s->tell();
-	reached = mem_fail_count() >= n;
+	reached = mem_fail_count() >= n || (brief && !world.brief);
 	world_end();
 	return reached;
 }
 
 static void torture(const struct story *s, size_t every)
 {
-	size_t runs = 0, n = 1 + every / 2;
+	size_t runs = 0, n;
 
-	while (tell_lean(s, n)) {
-		n += every;
-		runs++;
-	}
+	for (int brief = 0; brief < 2; brief++)
+		for (n = 1; tell_lean(s, n, brief); n += every)
+			runs++;
 	printf("%s: %zu runs, %zu allocations\n", s->name, runs, n);
+}
+
+/* A worker that finds no memory at its start says so and leaves nothing behind. */
+static void torture_start(void)
+{
+	size_t n = 0;
+
+	world.story = "start";
+	do {
+		mem_fail_from(++n);
+	} while (!world_begin(NULL, 0));
+	mem_fail_from(0);
+	world_end();
+	printf("start: %zu allocations\n", n - 1);
 }
 
 static const struct story *find(const char *name, int i)
@@ -75,6 +87,8 @@ static int each(const char *what, size_t every, uint64_t seed)
 	const struct story *s;
 	int n = 0;
 
+	if (strcmp(what, "torture") == 0)
+		torture_start();
 	for (; (s = find(NULL, n)); n++) {
 		if (strcmp(what, "list") == 0)
 			puts(s->name);

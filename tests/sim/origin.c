@@ -16,6 +16,7 @@ struct origin {
 	unsigned id;		/* of that request, once its head was counted */
 	bool known, answering, early;
 	struct bytes out;	/* the answer */
+	size_t proper;		/* bytes of it that are the answer to the request */
 	size_t sent, stop;	/* bytes of it that were sent, and after which to end the connection */
 	enum { THEN_NOTHING, THEN_FIN, THEN_RST } then;
 	bool gone;
@@ -102,7 +103,7 @@ static void plan(struct origin *o)
 		add_body(o, a, a->reply == REPLY_CHUNKED);
 	if (a->reply == REPLY_CLOSE && !head)
 		o->then = THEN_FIN;
-	o->stop = o->out.n;
+	o->stop = o->proper = o->out.n;
 	if (!bad)
 		return;
 	switch (net_random(3)) {
@@ -195,6 +196,8 @@ static void send_some(struct peer *p, struct origin *o, bool whole)
 {
 	size_t left = o->stop - o->sent, n = walking.ending || chance(40) ? left : 1 + net_random((uint32_t)left);
 
+	if (o->stop > o->proper && o->sent + n >= o->proper)
+		n = left;	/* what comes later, nobody can tell from the next answer */
 	if (left) {
 		peer_send(p, (struct str){ o->out.p + o->sent, n < left ? n : left });
 		o->sent += n < left ? n : left;

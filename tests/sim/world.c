@@ -103,6 +103,10 @@ static bool turn(void)
 	unsigned long before = net.delivered + net.calls;
 
 	worker_turn(world.w);
+	if (world.brief && mem_fail_count() >= world.brief) {
+		mem_fail_from(0);
+		world.brief = 0;
+	}
 	return net.delivered + net.calls == before && !world.w->n_ready && !world.w->dirty;
 }
 

@@ -24,6 +24,7 @@ struct world {
 	struct worker *w;
 	int listener;
 	bool lean;	/* memory fails: expectations do not count, only invariants do */
+	size_t brief;	/* memory that fails from this allocation on comes back at the end of the turn */
 	const char *story;
 	uint64_t story_seed;
 	const struct peer *about;	/* which peer a failure is about; NULL: all are shown */
