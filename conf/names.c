@@ -150,35 +150,6 @@ const char *conf_path_wrong(struct str s)
 	return segments_wrong(s);
 }
 
-static unsigned hex_value(char c)
-{
-	return c <= '9' ? (unsigned)(c - '0') : (unsigned)((c | 32) - 'a') + 10;
-}
-
-size_t conf_path_normal(struct str s, char *out)
-{
-	static const char digits[] = "0123456789ABCDEF";
-	size_t n = 0;
-
-	for (size_t i = 0; i < s.n; i++) {
-		unsigned char c = (unsigned char)s.p[i];
-		bool coded = c == '%';
-
-		if (coded) {
-			c = (unsigned char)(hex_value(s.p[i + 1]) << 4 | hex_value(s.p[i + 2]));
-			i += 2;
-		}
-		if (c < 0x80 && (!coded || alnum((char)c) || (c && strchr("-._~", c)))) {
-			out[n++] = (char)c;
-			continue;
-		}
-		out[n++] = '%';
-		out[n++] = digits[c >> 4];
-		out[n++] = digits[c & 15];
-	}
-	return n;
-}
-
 /* Changes between the two: a letter more, less, other, or two swapped.  At most `limit` + 1. */
 static unsigned distance(struct str a, struct str b, unsigned limit)
 {

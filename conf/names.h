@@ -17,11 +17,6 @@ const char *conf_header_refused(struct str name);
 const char *conf_host_wrong(struct str s);
 /* What is wrong with `s` as the path of a route, or NULL. */
 const char *conf_path_wrong(struct str s);
-/* The normal form (RFC 3986 6.2.2) of a path that has nothing wrong: unreserved characters
- * as they are, other bytes beyond ASCII as %XX, hex digits in upper case.  `out` holds
- * 3 * s.n; returned is what was written. */
-size_t conf_path_normal(struct str s, char *out);
-
 /* The nearest of several words to one that was not found. */
 struct conf_near {
 	struct str word;	/* as written */

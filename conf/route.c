@@ -8,6 +8,7 @@
  * Invariant a route of the tree has one action, and a path that a request can have.
  */
 #include "conf/walk.h"
+#include "lib/base/path.h"
 
 #include <stdlib.h>
 
@@ -67,7 +68,7 @@ static struct str path_read(struct conf_walk *w, const struct conf_key *k, const
 		p = conf_walk_alloc(w, n->text.n * 3 + 1);
 		if (!p)
 			return s;
-		s = (struct str){p, conf_path_normal(n->text, p)};
+		s = (struct str){p, path_normal_escapes(n->text, p)};
 		wrong = conf_path_wrong(s);	/* `/%2e%2e/` shows what it is */
 	}
 	if (!wrong)

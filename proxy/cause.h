@@ -18,6 +18,7 @@
 	CAUSE(BODY_CUT, "body_cut", 400, "", "the connection ended inside the request body") \
 	CAUSE(BODY_LIMIT, "body_limit", 413, "", "the request body is larger than this route allows") \
 	CAUSE(WRITE_TIMEOUT, "write_timeout", 0, "", "the client did not take the answer in time") \
+	CAUSE(AMBIGUOUS_PATH, "ambiguous_path", 400, "", "the path is not in normal form, and this route rewrites it") \
 	CAUSE(UNDERSCORE, "underscore", 400, "", "a field name contains an underscore") \
 	/* routing */ \
 	CAUSE(NO_ROUTE, "no_route", 404, "", "no route matches this host and path") \

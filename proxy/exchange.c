@@ -17,6 +17,7 @@
 
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "lib/base/path.h"
 #include "proxy/access.h"
 #include "proxy/answer.h"
 #include "proxy/client.h"
@@ -179,14 +180,32 @@ static bool header_of(void *ctx, struct str name, struct str *value)
 	return f;
 }
 
+/* The path that routes are matched against.  An origin may well read /x/../admin and /%61dmin as /admin,
+ * so that is what they are here too; what is forwarded stays as it came. */
+static enum cause path_to_match(struct exchange *x, struct head *h, struct str *path)
+{
+	char *p;
+
+	*path = h->path;
+	if (path_is_normal(h->path) || h->path.p[0] != '/')
+		return CAUSE_NONE;
+	p = arena_alloc(&x->arena, 3 * h->path.n);
+	if (!p)
+		return CAUSE_NO_MEMORY;
+	*path = (struct str){ p, path_normal(h->path, p) };
+	return CAUSE_NONE;
+}
+
 static enum cause find_route(struct exchange *x, struct head *h)
 {
 	struct route_query q = {
-		.host = h->authority, .path = h->path, .method = h->method,
+		.host = h->authority, .method = h->method,
 		.header = header_of, .ctx = h,
 	};
 	const struct route *route;
 
+	if (path_to_match(x, h, &q.path) != CAUSE_NONE)
+		return CAUSE_NO_MEMORY;
 	if (h->target.n > h->path.n)
 		q.query = (struct str){ h->path.p + h->path.n + 1, h->target.n - h->path.n - 1 };
 	switch (snapshot_find(x->w->snapshot, &q, &route)) {
@@ -199,6 +218,8 @@ static enum cause find_route(struct exchange *x, struct head *h)
 	}
 	x->route = route_ref(route);
 	x->body_limit = route->spec.body_limit;
+	if (route->spec.rewrite != REWRITE_NONE && !str_eq(q.path, h->path))
+		return CAUSE_AMBIGUOUS_PATH;
 	return route->spec.action == ROUTE_INVALID ? CAUSE_NO_SERVICE : CAUSE_NONE;
 }
 

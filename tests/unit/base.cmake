@@ -1,3 +1,3 @@
-foreach(name mem budget slab buf arena ttl slotq chan hash num)
+foreach(name mem budget slab buf arena ttl slotq chan hash num path)
   thimble_test(test_${name} SOURCES unit/test_${name}.c ROOMS base)
 endforeach()

@@ -1,0 +1,22 @@
+/* Paths of URIs in their normal form (RFC 3986 6.2.2), for comparing: what is forwarded stays as it came. */
+#ifndef THIMBLE_BASE_PATH_H
+#define THIMBLE_BASE_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "lib/base/str.h"
+
+/* Whether path_normal would change nothing. */
+bool path_is_normal(struct str path);
+
+/* Writes the normal form of `path`, which begins with '/', to `out` (3 * path.n bytes) and returns its length:
+ * unreserved characters are decoded, other escapes have capital digits, bytes that need an
+ * escape get one, dot segments are resolved, and slashes that follow each other become
+ * one, since origins of many kinds read them as one.  An encoded slash stays encoded, and a '%' that
+ * begins no escape stays as it is. */
+size_t path_normal(struct str path, char *out);
+
+/* The first half of it: escapes alone. */
+size_t path_normal_escapes(struct str path, char *out);
+
+#endif
