@@ -76,14 +76,16 @@ static void on_begin(void *ctx)
 static void on_ready(void *ctx, void *ptr, unsigned events)
 {
 	struct worker *w = ctx;
-	struct conn *c = ptr;
+	const struct transport *t = ptr;	/* first in both: a conn or an acceptor */
+	struct conn *c;
 
-	if (c->t.state == CONN_ACCEPTOR) {
+	if (t->state == CONN_ACCEPTOR) {
 		client_accept(w, ptr);
 		return;
 	}
-	if (c->t.state == CONN_DEAD)
+	if (t->state == CONN_DEAD)
 		return;
+	c = ptr;
 	conn_note(c, events);
 	visit(w, c, events);
 }

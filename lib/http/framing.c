@@ -45,6 +45,8 @@ static void facts_of(struct head *h, struct facts *x)
 		struct field *f = &h->field[i];
 
 		f->id = (uint8_t)field_id_of(field_name(f));
+		if (f->id < FIELD_FRAMING)
+			continue;
 		switch (f->id) {
 		case FIELD_HOST: count(&x->hosts, &x->host, f); break;
 		case FIELD_CONTENT_LENGTH: count(&x->lengths, &x->length, f); break;
@@ -274,9 +276,11 @@ bool framing_authority_ok(struct str a)
 	if (a.n && a.p[0] == '[') {
 		i = literal_len(a);
 	} else {
+		const unsigned char *p = (const unsigned char *)a.p;
+
 		for (;; i += 3) {
-			while (i < a.n && host_char[(unsigned char)a.p[i]])
-				i++;
+			for (; i < a.n && host_char[p[i]]; i++)
+				;
 			if (i == a.n || a.p[i] == ':')
 				break;
 			if (a.p[i] != '%' || a.n - i < 3 || !is_hex(a.p[i + 1]) || !is_hex(a.p[i + 2]))
@@ -362,18 +366,6 @@ static enum codec_fault route_of(struct head *h, const struct facts *x, char *ro
 	return f;
 }
 
-static void drop_underscored(struct head *h, struct facts *x)
-{
-	for (unsigned i = 0; i < h->n_fields; i++) {
-		struct field *f = &h->field[i];
-
-		if (f->id == FIELD_OTHER && name_underscored(f)) {
-			f->id = FIELD_MARKED;
-			x->drops++;
-		}
-	}
-}
-
 /* A request: who it is for, where it ends, what passes. */
 enum codec_fault framing_request(struct head *h, char *room)
 {
@@ -398,7 +390,6 @@ enum codec_fault framing_request(struct head *h, char *room)
 	} else if (x.expect) {	/* ignored in HTTP/1.0 (RFC 9110 10.1.1), and so not passed on in 1.1 */
 		mark_named(h, STR("expect"), &x);
 	}
-	drop_underscored(h, &x);
 	if (x.drops || x.hosts || x.lengths)
 		strip(h, FIELD_HOST);
 	return FAULT_NONE;

@@ -290,7 +290,7 @@ static const struct {
 	{"GET /x 1", H "Keep-Alive: 5\nProxy-Connection: x\nTE: gzip\nTrailer: x\nUpgrade: y\nHTTP2-Settings: z\nA: b", "GET /x a.test none | A: b"},
 	{"GET /x 1", H "TE: gzip;q=1, Trailers", "GET /x a.test none trailers"},
 	{"GET /x 0", H "TE: trailers", "GET /x a.test none 1.0 close"},
-	{"GET /x 1", H "X_A: 1\nTransfer_Encoding: chunked\nX-B: 2", "GET /x a.test none | X-B: 2"},
+	{"GET /x 1", H "X_A: 1\nTransfer_Encoding: chunked\nX-B: 2", "GET /x a.test none | X_A: 1 | Transfer_Encoding: chunked | X-B: 2"},
 	{"GET /x 1", H "Expect: 100-Continue", "GET /x a.test none expect | Expect: 100-Continue"},
 	{"GET /x 1", H "Expect: 42", "GET /x a.test none | Expect: 42"},
 	{"GET /x 0", H "Expect: 100-continue", "GET /x a.test none 1.0 close"},
