@@ -94,7 +94,7 @@ static const struct conf_key keys[] = {
 
 	{CONF_LISTEN, "address", CONF_T_ADDRESS, AT(conf_listen, address), .required = true, .doc = "where to listen"},
 	{CONF_LISTEN, "trusted_proxies", CONF_T_NETWORKS, AT(conf_listen, trusted_proxies), .shared = true,
-	 .fallback = "none", .doc = "peers whose X-Forwarded-*, Forwarded and request id are believed"},
+	 .fallback = "none", .doc = "peers whose X-Forwarded-* and Forwarded are believed"},
 	{CONF_LISTEN, "x_forwarded", CONF_T_WORD, AT(conf_listen, x_forwarded), .fallback = "append",
 	 .words = "append|replace|off", .shared = true, .doc = "X-Forwarded-For, -Proto and -Host"},
 	{CONF_LISTEN, "forwarded", CONF_T_BOOL, AT(conf_listen, forwarded), .fallback = "off", .shared = true,
@@ -102,7 +102,7 @@ static const struct conf_key keys[] = {
 	{CONF_LISTEN, "via", CONF_T_TOKEN, AT(conf_listen, via), .fallback = "thimble", .shared = true,
 	 .doc = "our name in Via; off: no Via"},
 	{CONF_LISTEN, "request_id", CONF_T_TOKEN, AT(conf_listen, request_id), .fallback = "X-Request-Id",
-	 .shared = true, .doc = "the field that carries a request's id; off: none"},
+	 .shared = true, .doc = "the field that carries a request's id: the client's, when it has a plain one of at most 128 bytes, else a new one; off: none"},
 	{CONF_LISTEN, "underscores", CONF_T_WORD, AT(conf_listen, underscores), .fallback = "drop",
 	 .words = "drop|allow|refuse", .shared = true, .doc = "request fields with `_` in their name"},
 	{CONF_LISTEN, "upgrade", CONF_T_PROTOCOLS, AT(conf_listen, upgrade), .fallback = "websocket", .shared = true,
