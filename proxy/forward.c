@@ -34,17 +34,34 @@ static uint64_t mix(uint64_t v)
 	return v ^ (v >> 31);
 }
 
-/* 32 hex digits: unique within a worker by its count, between them by random seeds. */
+/* 16 hex digits of `v`, eight of them at a time in one word. */
+static void put_hex(char *p, uint64_t v)
+{
+	for (int half = 0; half < 2; half++) {
+		uint64_t w = half ? v & 0xffffffffu : v >> 32;
+
+		/* spread to a nibble a byte, the highest first in memory */
+		w = (w & 0xffff) << 32 | w >> 16;
+		w = (w & 0x000000ff000000ffu) << 16 | (w & 0x0000ff000000ff00u) >> 8;
+		w = (w & 0x000f000f000f000fu) << 8 | (w & 0x00f000f000f000f0u) >> 4;
+		/* 0..9 become '0'..'9', 10..15 become 'a'..'f' */
+		w += 0x3030303030303030u + ((w + 0x0606060606060606u) >> 4 & 0x0101010101010101u) * 39;
+		memcpy(p + 8 * half, &w, 8);
+	}
+}
+
+/* 32 hex digits: unique within a worker by its count, between workers by random seeds. */
 static struct str id_new(struct exchange *x)
 {
-	static const char hex[] = "0123456789abcdef";
 	struct worker *w = x->w;
-	uint64_t v[2] = { w->id_seed[0] ^ mix(++w->id_count), mix(w->id_seed[1] + w->id_count) };
 	char *p = arena_alloc(&x->arena, 32);
 
-	for (int i = 0; p && i < 32; i++)
-		p[i] = hex[v[i / 16] >> (60 - 4 * (i % 16)) & 15];
-	return (struct str){ p, p ? 32 : 0 };
+	w->id_count++;
+	if (!p)
+		return (struct str){0};
+	put_hex(p, w->id_seed[0] ^ mix(w->id_count));
+	put_hex(p + 16, mix(w->id_seed[1] + w->id_count));
+	return (struct str){ p, 32 };
 }
 
 struct str forward_request_id(struct exchange *x, const struct head *h)
@@ -124,18 +141,18 @@ static enum err add_forwarded(struct exchange *x, struct head *h, const struct l
 	enum err err = OK;
 
 	if (l->x_forwarded != FORWARDED_OFF) {
-		err = head_add(h, STR("X-Forwarded-For"), xff);
+		err = head_add_id(h, FIELD_X_FORWARDED_FOR, STR("X-Forwarded-For"), xff);
 		if (err == OK && !said.proto)
-			err = head_add(h, STR("X-Forwarded-Proto"), STR("http"));
+			err = head_add_id(h, FIELD_X_FORWARDED_PROTO, STR("X-Forwarded-Proto"), STR("http"));
 		if (err == OK && !said.host && h->authority.n)
-			err = head_add(h, STR("X-Forwarded-Host"), h->authority);
+			err = head_add_id(h, FIELD_X_FORWARDED_HOST, STR("X-Forwarded-Host"), h->authority);
 	}
 	if (err == OK && l->forwarded)
-		err = head_add(h, STR("Forwarded"), forwarded);
+		err = head_add_id(h, FIELD_FORWARDED, STR("Forwarded"), forwarded);
 	if (err == OK && l->via[0].n)
-		err = head_add(h, STR("Via"), l->via[x->minor]);
+		err = head_add_id(h, FIELD_VIA, STR("Via"), l->via[x->minor]);
 	if (err == OK && x->request_id.n)
-		err = head_add(h, l->request_id, x->request_id);
+		err = head_add_id(h, FIELD_OTHER, l->request_id, x->request_id);
 	return err;
 }
 
@@ -230,7 +247,7 @@ static enum cause complete_answer(struct exchange *x, struct head *h, bool edits
 {
 	const struct listener *l = &x->w->settings->listeners[x->client->listener];
 
-	if (!head_find_id(h, FIELD_DATE) && head_add(h, STR("Date"), worker_date(x->w)) != OK)
+	if (!head_find_id(h, FIELD_DATE) && head_add_id(h, FIELD_DATE, STR("Date"), worker_date(x->w)) != OK)
 		return CAUSE_ANSWER_HEAD_SIZE;
 	if (x->request_id.n && head_set(h, l->request_id, x->request_id) != OK)
 		return CAUSE_ANSWER_HEAD_SIZE;
