@@ -243,7 +243,7 @@ static INLINE char *put_string(char *o, struct str s, size_t max, bool json, boo
 	return o;
 }
 
-static char *text_string(char *o, struct str s, size_t max, bool *cut)
+static INLINE char *text_string(char *o, struct str s, size_t max, bool *cut)
 {
 	if (!s.n) {
 		*o++ = '-';

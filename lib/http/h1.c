@@ -39,14 +39,14 @@ static void consume(struct str *in, size_t n)
 
 /* The section is not whole yet.  Beyond the limit it is refused; below, it is parsed
  * for faults when it arrives and whenever it has doubled. */
-static enum codec_fault partial(struct h1 *c, enum h1_section what, struct str in, uint32_t at)
+static __attribute__((noinline)) enum codec_fault partial(struct h1 *c, enum h1_section what, struct str in, uint32_t at)
 {
 	const struct codec_limits *limits = h1_limits(c->shared);
 	bool full = in.n >= limits->head;
 	enum codec_fault f = FAULT_NONE;
 
 	if (c->mark == 0 || full || __builtin_clz(c->mark) != __builtin_clz(at | 1))
-		f = h1_parse(c->shared, what, in, false);
+		f = h1_parse_partial(c->shared, what, in);
 	c->mark = at;
 	if (f || !full)
 		return f;
@@ -60,21 +60,21 @@ static enum codec_fault partial(struct h1 *c, enum h1_section what, struct str i
 static enum codec_fault section(struct h1 *c, enum h1_section what, struct str in, uint32_t *end)
 {
 	const struct codec_limits *limits = h1_limits(c->shared);
-	uint32_t at = c->mark < in.n ? c->mark : 0;
+	uint32_t at = c->mark < in.n ? c->mark : 0, line = 0;
 	bool resumed = at != 0;
 	enum codec_fault f;
 
 	if (in.n > limits->head)
 		in.n = limits->head;
-	f = rawhead_scan(in, &at, end);
+	f = rawhead_scan(in, &at, &line, end);
 	if (!f && !*end)
 		return partial(c, what, in, at);
 	if (!f && resumed) {	/* the mark was in other hands: it must decide nothing */
 		at = 0;
-		f = rawhead_scan(in, &at, end);
+		f = rawhead_scan(in, &at, &line, end);
 	}
 	c->mark = 0;
-	return f ? f : h1_parse(c->shared, what, (struct str){in.p, *end}, true);
+	return f ? f : h1_parse(c->shared, what, (struct str){in.p, *end}, line);
 }
 
 /* Where the incoming body ends, from the head that framing.c has judged. */

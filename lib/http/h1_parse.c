@@ -25,7 +25,8 @@ struct h1_shared {
 	struct field *last;		/* the field that is being read, NULL before the first */
 	enum codec_fault fault;		/* why a callback stopped the parser */
 	struct head head;
-	llhttp_t ready;			/* has read a start line; copied for each use */
+	llhttp_t ready;			/* has read a start line */
+	llhttp_t parser;		/* becomes a copy of it for each use */
 };
 
 static int stop(struct h1_shared *s, enum codec_fault f)
@@ -154,25 +155,28 @@ static enum codec_fault fault_of(const struct h1_shared *s, llhttp_errno_t e)
 	}
 }
 
-static bool is_space(char c)
+static inline bool is_space(char c)
 {
-	return c == ' ' || c == '\t';
+	return c <= ' ' && (c == ' ' || c == '\t');
 }
 
 /* What llhttp leaves to be done for a field line, and what its versions differ in. */
 static enum codec_fault fields_finish(struct head *h)
 {
-	for (unsigned i = 0; i < h->n_fields; i++) {
-		struct field *f = &h->field[i];
-		const char *colon = f->name + f->name_len;
+	struct field *end = h->field + h->n_fields;
+
+	for (struct field *f = h->field; f < end; f++) {
+		const char *colon = f->name + f->name_len, *stop;
 
 		if (f->name_len == 0 || *colon != ':')
 			return FAULT_SYNTAX;
 		if (!f->value)
 			f->value = colon + 1;
-		while (f->value_len && is_space(f->value[f->value_len - 1]))
-			f->value_len--;
-		f->line = colon[1] == ' ' && f->value == colon + 2 && f->value[f->value_len] == '\r';
+		stop = f->value + f->value_len;
+		while (stop > f->value && is_space(stop[-1]))
+			stop--;
+		f->value_len = (uint32_t)(stop - f->value);
+		f->line = f->value == colon + 2 && colon[1] == ' ' && *stop == '\r';
 	}
 	return FAULT_NONE;
 }
@@ -191,36 +195,52 @@ static void head_reset(struct h1_shared *s)
 	s->fault = FAULT_NONE;
 }
 
-/* The start line; *skip becomes its length with its CRLF, or all when that has not come. */
-static enum codec_fault start_line(struct h1_shared *s, enum h1_section what, struct str bytes, size_t *skip)
+static enum codec_fault start_line(struct h1_shared *s, enum h1_section what, struct str line, bool whole)
 {
-	const char *cr = memchr(bytes.p, '\r', bytes.n);
-	struct str line = {bytes.p, cr ? (size_t)(cr - bytes.p) : bytes.n};
-
-	*skip = bytes.n - line.n > 2 ? line.n + 2 : bytes.n;
 	if (what == H1_RESPONSE)
-		return rawhead_status_line(line, cr != NULL, &s->head);
-	return rawhead_request_line(line, cr != NULL, s->limits->target, &s->head);
+		return rawhead_status_line(line, whole, &s->head);
+	return rawhead_request_line(line, whole, s->limits->target, &s->head);
 }
 
-/* Reads `bytes` into the shared head; see the promise in the header. */
-enum codec_fault h1_parse(struct h1_shared *s, enum h1_section what, struct str bytes, bool whole)
+/* A whole section; see the promise in the header. */
+enum codec_fault h1_parse(struct h1_shared *s, enum h1_section what, struct str bytes, uint32_t line)
 {
-	enum codec_fault f = FAULT_NONE;
+	llhttp_t *p = &s->parser;
 	size_t skip = 0;
 
 	head_reset(s);
-	if (what != H1_TRAILERS)
-		f = start_line(s, what, bytes, &skip);
-	if (f)
-		return f;
-	llhttp_t p = s->ready;
-	llhttp_errno_t e = llhttp_execute(&p, bytes.p + skip, bytes.n - skip);
-	if (!whole)
-		return e == HPE_OK ? FAULT_NONE : fault_of(s, e);
+	if (what != H1_TRAILERS) {
+		enum codec_fault f = start_line(s, what, (struct str){bytes.p, line}, true);
+
+		if (f)
+			return f;
+		skip = line + 2;
+	}
+	*p = s->ready;
+	llhttp_errno_t e = llhttp_execute(p, bytes.p + skip, bytes.n - skip);
 	if (e != HPE_PAUSED_UPGRADE)
 		return fault_of(s, e);
-	if (llhttp_get_error_pos(&p) != bytes.p + bytes.n)
+	if (llhttp_get_error_pos(p) != bytes.p + bytes.n)
 		return FAULT_SYNTAX;
 	return fields_finish(&s->head);
+}
+
+/* The beginning of a section; see the promise in the header. */
+enum codec_fault h1_parse_partial(struct h1_shared *s, enum h1_section what, struct str bytes)
+{
+	const char *cr = memchr(bytes.p, '\r', bytes.n);
+	struct str line = {bytes.p, cr ? (size_t)(cr - bytes.p) : bytes.n};
+	size_t skip = 0;
+
+	head_reset(s);
+	if (what != H1_TRAILERS) {
+		enum codec_fault f = start_line(s, what, line, cr != NULL);
+
+		if (f)
+			return f;
+		skip = bytes.n - line.n > 2 ? line.n + 2 : bytes.n;
+	}
+	s->parser = s->ready;
+	llhttp_errno_t e = llhttp_execute(&s->parser, bytes.p + skip, bytes.n - skip);
+	return e == HPE_OK ? FAULT_NONE : fault_of(s, e);
 }

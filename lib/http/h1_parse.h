@@ -13,10 +13,11 @@ struct head *h1_head(struct h1_shared *s);
 /* Room for a request target that framing_request must make. */
 char *h1_target_room(struct h1_shared *s);
 
-/* Reads `bytes` into the shared head; strings lie in them.  `whole`: they are exactly one
- * section with its empty line, that rawhead_scan has passed.  Otherwise they are the
- * beginning of one, and only a fault comes out of it (method_id and minor are set as
- * soon as they are there). */
-enum codec_fault h1_parse(struct h1_shared *s, enum h1_section what, struct str bytes, bool whole);
+/* Reads `bytes` into the shared head; strings lie in them.  They are exactly one section
+ * with its empty line, that rawhead_scan has passed and found the first line of. */
+enum codec_fault h1_parse(struct h1_shared *s, enum h1_section what, struct str bytes, uint32_t line);
+/* They are the beginning of a section, and only a fault comes out of it (method_id and
+ * minor are set as soon as they are there). */
+enum codec_fault h1_parse_partial(struct h1_shared *s, enum h1_section what, struct str bytes);
 
 #endif

@@ -48,10 +48,11 @@ static char *put_fields(char *p, const struct head *h)
 static size_t head_size(const struct head *h)
 {
 	size_t n = HEAD_FIXED + h->method.n + h->target.n + h->authority.n + h->upgrade.n + h->reason.n;
+	const struct field *end = h->field + h->n_fields;
 
-	for (unsigned i = 0; i < h->n_fields; i++)
-		n += (size_t)h->field[i].name_len + h->field[i].value_len + 4;
-	return n;
+	for (const struct field *f = h->field; f < end; f++)
+		n += (uint64_t)f->value_len + f->name_len;
+	return n + 4 * (size_t)h->n_fields;
 }
 
 /* Content-Length or Transfer-Encoding, where the next state asks for one. */
@@ -66,13 +67,10 @@ static char *put_framing(char *p, enum h1_out state, bool length, uint64_t n)
 	return PUT(p, "\r\n");
 }
 
-/* The one Connection field, and Upgrade. */
-static char *put_connection(char *p, bool close, bool keep_alive, bool te, struct str upgrade)
+static char *connection_make(char *p, bool close, bool keep_alive, bool te, struct str upgrade)
 {
 	char *start;
 
-	if (!close && !keep_alive && !te && !upgrade.n)
-		return p;
 	p = PUT(p, "Connection: ");
 	start = p;
 	if (close)
@@ -87,6 +85,14 @@ static char *put_connection(char *p, bool close, bool keep_alive, bool te, struc
 	}
 	p = PUT(p, "\r\n");
 	return te ? PUT(p, "TE: trailers\r\n") : p;
+}
+
+/* The one Connection field, and Upgrade. */
+static inline char *put_connection(char *p, bool close, bool keep_alive, bool te, struct str upgrade)
+{
+	if (!close && !keep_alive && !te && !upgrade.n)
+		return p;
+	return connection_make(p, close, keep_alive, te, upgrade);
 }
 
 static enum h1_out state_of(uint8_t body)
@@ -264,29 +270,33 @@ static size_t trailers_size(const struct head *trailers)
 	return trailers ? head_size(trailers) : HEAD_FIXED;
 }
 
+static enum err put_last_chunk(const struct h1 *c, const struct head *trailers, struct vec *out)
+{
+	char *p = out->next;
+
+	if (c->role == CODEC_UPSTREAM || !c->te_trailers)
+		trailers = NULL;
+	if (trailers_size(trailers) > (size_t)(out->end - p) || vec_room(out) == 0)
+		return ERR_LIMIT;
+	p = PUT(p, "0\r\n");
+	if (trailers)
+		p = put_fields(p, trailers);
+	p = PUT(p, "\r\n");
+	return vec_commit(out, p);
+}
+
 /* Ends the message, with trailers where the client takes them. */
 enum err h1_put_end(struct codec *codec, uint32_t stream, const struct head *trailers, struct vec *out)
 {
 	struct h1 *c = (struct h1 *)codec;
-	char *start = out->next, *p;
+	enum err e = OK;
 
 	(void)stream;
 	if (c->out == OUT_HEAD || c->out == OUT_DONE || (c->out == OUT_SIZED && c->out_left))
 		return ERR_SYNTAX;
-	if (c->out == OUT_CHUNKED) {
-		if (c->role == CODEC_UPSTREAM || !c->te_trailers)
-			trailers = NULL;
-		if (trailers_size(trailers) > (size_t)(out->end - start) || vec_room(out) == 0)
-			return ERR_LIMIT;
-		p = PUT(start, "0\r\n");
-		if (trailers)
-			p = put_fields(p, trailers);
-		p = PUT(p, "\r\n");
-		enum err e = vec_commit(out, p);
-
-		if (e)
-			return e;
-	}
-	c->out = OUT_DONE;
-	return OK;
+	if (c->out == OUT_CHUNKED)
+		e = put_last_chunk(c, trailers, out);
+	if (!e)
+		c->out = OUT_DONE;
+	return e;
 }

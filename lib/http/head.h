@@ -21,15 +21,13 @@ enum body {
 };
 
 /* Field names that somebody here asks about; all others are FIELD_OTHER.
- * FIELD_HOP marks the first that never passes (RFC 9110 7.6.1). */
+ * FIELD_FRAMING marks the first that framing.c decides from, FIELD_HOP the first
+ * that never passes (RFC 9110 7.6.1). */
 enum field_id {
 	FIELD_OTHER,
-	FIELD_HOST,
-	FIELD_CONTENT_LENGTH,
 	FIELD_CONTENT_TYPE,
 	FIELD_DATE,
 	FIELD_SERVER,
-	FIELD_EXPECT,
 	FIELD_VIA,
 	FIELD_FORWARDED,
 	FIELD_X_FORWARDED_FOR,
@@ -42,6 +40,10 @@ enum field_id {
 	FIELD_COOKIE,
 	FIELD_SET_COOKIE,
 	FIELD_PROXY_STATUS,
+	FIELD_FRAMING,
+	FIELD_HOST = FIELD_FRAMING,
+	FIELD_CONTENT_LENGTH,
+	FIELD_EXPECT,
 	FIELD_HOP,
 	FIELD_CONNECTION = FIELD_HOP,
 	FIELD_KEEP_ALIVE,

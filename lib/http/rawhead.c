@@ -44,10 +44,10 @@ static inline size_t next_low(const unsigned char *p, size_t i, size_t n)
 }
 
 /* Looks over the bytes; see the promise in the header. */
-enum codec_fault rawhead_scan(struct str in, uint32_t *at, uint32_t *end)
+enum codec_fault rawhead_scan(struct str in, uint32_t *at, uint32_t *line, uint32_t *end)
 {
 	const unsigned char *p = (const unsigned char *)in.p;
-	size_t n = in.n, i = *at;
+	size_t n = in.n, i = *at, first = n;
 
 	*end = 0;
 	if (i == 0 && n && (p[0] == ' ' || p[0] == '\t'))
@@ -55,6 +55,7 @@ enum codec_fault rawhead_scan(struct str in, uint32_t *at, uint32_t *end)
 	for (;;) {
 		i = next_low(p, i, n);
 		if (n - i >= 3 && p[i] == '\r' && p[i + 1] == '\n' && p[i + 2] > ' ') {
+			first = i < first ? i : first;
 			i += 3;		/* the end of a line with another behind it, as nearly all are */
 			continue;
 		}
@@ -77,10 +78,12 @@ enum codec_fault rawhead_scan(struct str in, uint32_t *at, uint32_t *end)
 				break;
 			if (p[i + 3] != '\n')
 				return FAULT_SYNTAX;
+			*line = (uint32_t)(i < first ? i : first);
 			*end = (uint32_t)i + 4;
 			*at = *end;
 			return FAULT_NONE;
 		}
+		first = i < first ? i : first;
 		i += 2;
 	}
 	*at = (uint32_t)i;

@@ -11,8 +11,9 @@
 /* Looks over a head, or a trailer section that is not empty, as far as it has come.
  * Refuses NUL, bare CR, bare LF and obs-fold; finds nothing else.  Begins at *at (0 at
  * first), where a call with fewer of the same bytes ended, and moves it.  *end is the
- * length of the head with its empty line, or 0 when that has not come. */
-enum codec_fault rawhead_scan(struct str in, uint32_t *at, uint32_t *end);
+ * length of the head with its empty line, or 0 when that has not come; *line is then the
+ * length of its first line without CRLF, if the call began at 0. */
+enum codec_fault rawhead_scan(struct str in, uint32_t *at, uint32_t *line, uint32_t *end);
 
 /* Start lines, without their CRLF.  With `whole` false it is the beginning of a line
  * whose end has not come: only what no more bytes could put right is refused.

@@ -34,6 +34,7 @@ static const struct {
 	{S("A: b\r\n c\r\n\r\n"), FAULT_FOLD, 0},
 	{S("A: b\r\n\tc\r\n\r\n"), FAULT_FOLD, 0},
 	{S("A: b\r\n \r\n\r\n"), FAULT_FOLD, 0},
+	{S("A: b\r\n\x01\r\nC: d\r\n\r\n"), FAULT_NONE, 17},
 	{S(" A: b\r\n\r\n"), FAULT_FOLD, 0},
 	{S("A: bbbbbbbbbbbbbbbbbbbbbbbbbbbbb\n"), FAULT_SYNTAX, 0},
 };
@@ -42,14 +43,16 @@ static void test_scan(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < N(raw); i++) {
-		uint32_t at = 0, end = 0;
-		enum codec_fault f = rawhead_scan(raw[i].in, &at, &end);
+		uint32_t at = 0, line = 0, end = 0;
+		enum codec_fault f = rawhead_scan(raw[i].in, &at, &line, &end);
 
 		if (f != raw[i].fault || end != raw[i].end)
 			fail_msg("row %zu: %s, end %u", i, fault_name(f), end);
+		if (end && raw[i].in.p + line != strstr(raw[i].in.p, "\r\n"))
+			fail_msg("row %zu: first line %u", i, line);
 		at = 0;	/* byte by byte, going on where it was */
 		for (size_t n = 1; n <= raw[i].in.n && !f && !end; n++)
-			f = rawhead_scan((struct str){raw[i].in.p, n}, &at, &end);
+			f = rawhead_scan((struct str){raw[i].in.p, n}, &at, &line, &end);
 		if (f != raw[i].fault || end != raw[i].end)
 			fail_msg("row %zu in bytes: %s, end %u", i, fault_name(f), end);
 	}
