@@ -207,7 +207,7 @@ void answer_read(struct exchange *x)
 		n = conn_input(w, &u->c, &x->up_in, read_size(x), w->settings->answer.head + WORKER_READ_FIRST, &in);
 		if (n < 0 && errno == EAGAIN)
 			return;
-		if (n < 0) {
+		if (n < 0 || (n == 0 && x->write_failed)) {	/* the write was told of a reset: this is no clean end */
 			answer_bad(x, FAULT_CUT);
 			return;
 		}
