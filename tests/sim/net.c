@@ -107,6 +107,7 @@ void net_end(void)
 	for (unsigned i = 0; i < n_listeners; i++)
 		CHECK(!listeners[i].open);
 	free(net.peers);
+	free(net.records);
 	net = (struct net){0};
 }
 
@@ -214,8 +215,14 @@ void peer_refuse(struct peer *p, int error)
 
 void peer_nudge(struct peer *p)
 {
-	if (alive(p))
+	if (p && !p->closed && p->link == PEER_UP)
 		p->event = true;
+}
+
+void peer_hush(struct peer *p)
+{
+	if (p)
+		p->event = false;
 }
 
 struct str peer_got(const struct peer *p)
@@ -562,10 +569,15 @@ bool __wrap_access_write(const struct access_record *r)
 {
 	static char line[ACCESS_LINE_MAX];
 	struct access_date date = {0};
-	size_t n = net.records % 2 ? access_text(line, r, &date) : access_json(line, r, &date);
+	size_t n = net.n_records % 2 ? access_text(line, r, &date) : access_json(line, r, &date);
 
 	CHECK(n > 0 && n <= sizeof line && line[n - 1] == '\n');
 	CHECK(r->duration_us >= 0);
-	net.records++;
+	if (net.n_records == net.max_records) {
+		net.max_records = 2 * net.max_records + 16;
+		net.records = realloc(net.records, net.max_records * sizeof *net.records);
+		CHECK(net.records);
+	}
+	net.records[net.n_records++] = (struct record){ r->client_port, r->status, str_eq(r->method, STR("HEAD")) };
 	return true;
 }

@@ -54,6 +54,11 @@ enum connects {		/* what becomes of the proxy's connects from now on */
 	CONNECT_FAIL,	/* the call itself fails, ENETUNREACH */
 };
 
+struct record {	/* of the access log */
+	uint16_t port, status;	/* of the client; of the answer, 0: none */
+	bool head;		/* the method was HEAD */
+};
+
 struct net {
 	bool on;
 	uint64_t now_us, seed;
@@ -63,7 +68,9 @@ struct net {
 	bool shuffle;		/* events of one turn in any order */
 	void (*meddle)(void);	/* NULL, or called before each read and write of the proxy */
 	int64_t wait_ms;	/* what the last pass was asked to wait */
-	unsigned long delivered, calls, records;
+	unsigned long delivered, calls;
+	struct record *records;	/* owned */
+	unsigned n_records, max_records;
 	bool log_on;		/* the access log */
 	struct peer **peers;	/* owned, with the peers: in the order of their making */
 	unsigned n_peers, max_peers;
@@ -87,7 +94,8 @@ void peer_rst(struct peer *p);
 void peer_room(struct peer *p, size_t room);	/* what its socket takes from now on */
 void peer_up(struct peer *p);
 void peer_refuse(struct peer *p, int error);
-void peer_nudge(struct peer *p);		/* an event without a reason */
+void peer_nudge(struct peer *p);		/* an event, with or without a reason */
+void peer_hush(struct peer *p);			/* none for now: peer_nudge is due */
 struct str peer_got(const struct peer *p);
 bool peer_open(const struct peer *p);		/* the proxy has not closed it */
 

@@ -423,6 +423,26 @@ static void early_answer_and_reset(void)
 	EXPECT(world_status(c, 0) == 413);
 }
 
+/* A write is told of the reset first, and the read behind it then finds what looks like a clean end. */
+static void reset_told_to_write(void)
+{
+	struct peer *c = world_client(), *o;
+	struct message m;
+
+	world_say(c, "POST /a HTTP/1.1\r\nHost: a.example\r\nContent-Length: 1000\r\n\r\nstart");
+	o = world_up(0);
+	world_say(o, "HTTP/1.1 200 OK\r\n\r\nhalf");
+	EXPECT(world_got(c, "half"));
+	peer_rst(o);
+	peer_hush(o);	/* the client's bytes come first */
+	world_say(c, "more");
+	peer_nudge(o);
+	world_settle();
+	world_answer(c, 0, STR("POST"), &m);
+	EXPECT(m.state == MESSAGE_PART && !peer_open(c));
+	message_free(&m);
+}
+
 static void interim_answers(void)
 {
 	struct peer *c = world_client();
@@ -754,6 +774,7 @@ const struct story stories[] = {
 	{ "half-closed-client", NULL, half_closed_client },
 	{ "early-answer", NULL, early_answer },
 	{ "early-answer-and-reset", NULL, early_answer_and_reset },
+	{ "reset-told-to-write", NULL, reset_told_to_write },
 	{ "interim-answers", NULL, interim_answers },
 	{ "chunk-over-first-read", NULL, chunk_over_first_read },
 	{ "extra-bytes", NULL, extra_bytes },

@@ -145,7 +145,68 @@ static void check_drained(void)
 	for (uint32_t i = 0; i < w->n_pools; i++)
 		CHECK(!w->pools[i] || (!w->pools[i]->conns && !slotq_len(&w->pools[i]->waiting)));
 	CHECK(w->server->fds == 0 && w->server->clients == 0);
-	CHECK(net.records == w->counters.requests);
+	CHECK(net.n_records == w->counters.requests);
+}
+
+static void skip(struct str *in, size_t n)
+{
+	if (!n)
+		return;		/* it may be no bytes at no place */
+	in->p += n;
+	in->n -= n;
+}
+
+/* What a client got is what its exchanges logged: in this order, each framed so that it can be told from the
+ * next, and only the last of them not whole. */
+static void check_answers(const struct peer *client)
+{
+	struct str in = peer_got(client);
+	struct message m = {0};
+	bool whole = true;
+
+	world.about = client;
+	for (unsigned i = 0; i < net.n_records; i++) {
+		const struct record *r = &net.records[i];
+
+		if (r->port != client->port || r->status == 0)
+			continue;
+		do {
+			message_answer(&m, in, r->head ? STR("HEAD") : STR("GET"), !client->reset);
+			message_free(&m);
+			if (m.state == MESSAGE_BAD)
+				world_failed(m.why, __FILE__, __LINE__);
+			skip(&in, m.used);
+			whole = m.state == MESSAGE_WHOLE;
+		} while (whole && m.status < 200 && m.status != 101);
+		if (m.state <= MESSAGE_HEAD)
+			return;		/* it did not take more */
+		if (m.status != r->status)
+			world_failed("the status that was logged", __FILE__, __LINE__);
+		if (m.status == 101)
+			return;
+		if (!whole)
+			break;
+	}
+	if (whole && in.n && memcmp(in.p, "HTTP/1.1 1", in.n < 10 ? in.n : 10) != 0)
+		world_failed("no bytes behind the last answer", __FILE__, __LINE__);
+}
+
+/* What an origin got are requests that it cannot misread, up to one that asked for a tunnel. */
+static void check_requests(const struct peer *origin)
+{
+	struct str in = peer_got(origin);
+	struct message m;
+	unsigned upgrade;
+
+	world.about = origin;
+	do {
+		message_request(&m, in);
+		message_free(&m);
+		if (m.state == MESSAGE_BAD)
+			world_failed(m.why, __FILE__, __LINE__);
+		skip(&in, m.used);
+		message_field(&m, STR("Upgrade"), &upgrade);
+	} while (m.state == MESSAGE_WHOLE && !upgrade);
 }
 
 void world_end(void)
@@ -158,6 +219,8 @@ void world_end(void)
 	for (int i = 0; i < 100 && worker_open(world.w); i++)
 		world_sleep(10000);
 	check_drained();
+	for (unsigned i = 0; i < net.n_peers; i++)
+		(net.peers[i]->client ? check_answers : check_requests)(net.peers[i]);
 	worker_free(world.w);
 	CHECK(world.server.budget.taken == 0);
 	unload();
