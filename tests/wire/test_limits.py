@@ -100,6 +100,39 @@ def test_framing_of_a_chunked_body_is_bounded(stage):
     assert not o.requests
 
 
+def test_connection_with_too_many_names_is_400(stage):
+    o = stage.origin()
+    p = stage.proxy(o)
+    assert stage.client(p).get("/", "Connection: " + ", ".join("x-%d" % i for i in range(90))).status == 200
+    c = stage.client(p)
+    assert c.get("/", "Connection: " + ", ".join("x-%d" % i for i in range(110))).status == 400
+    assert c.ended() == b"" and len(o.requests) == 1
+
+
+def test_a_full_queue_is_503(stage):
+    import threading
+    gate = threading.Event()
+
+    def script(c):
+        while c.request():
+            gate.wait(10)
+            c.reply("done")
+    # 1 KiB of queue: 128 requests wait, the next is told
+    o = stage.origin(script)
+    p = stage.proxy({"app": "{endpoints: ['%s'], max_connections: 1}" % o.address}, limits={"queue": "1KiB"},
+                    timeouts={"first_byte": "9s", "connect": "9s"}, workers=1)
+    first = stage.client(p).request("GET", "/first")
+    o.wait(1)
+    waiting = [stage.client(p).request("GET", "/") for _ in range(128)]
+    assert all(c.silent(0.01) for c in waiting[:3])
+    late = [stage.client(p).get("/late") for _ in range(3)]
+    assert [a.status for a in late] == [503] * 3
+    assert all("connection_limit_reached" in a.get("Proxy-Status") for a in late)
+    gate.set()
+    assert [c.answer().status for c in [first] + waiting] == [200] * 129
+    assert o.connections == 1
+
+
 def test_without_descriptors_accepting_waits_and_comes_back(stage):
     p = stage.proxy(stage.origin(), ceilings=[(resource.RLIMIT_NOFILE, 96)])
     waiting = []
