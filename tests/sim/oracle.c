@@ -53,7 +53,7 @@ static bool number(struct str s, unsigned base, size_t *out)
 	for (size_t i = 0; i < s.n; i++) {
 		const char *digits = "0123456789abcdef", *d = strchr(digits, s.p[i] | (s.p[i] >= 'A' ? 0x20 : 0));
 
-		if (!s.p[i] || !d || d >= digits + base || i > 15)
+		if (!s.p[i] || !d || d >= digits + base || i > (base == 10 ? 18 : 14))
 			return false;
 		v = v * base + (size_t)(d - digits);
 	}

@@ -1,0 +1,10 @@
+# lib/net, health and the proxy room.  test_forward plays its exchanges over tests/sim.
+thimble_test(test_socket SOURCES unit/test_socket.c ROOMS net base)
+thimble_test(test_loop SOURCES unit/test_loop.c ROOMS net base LIBS Threads::Threads)
+thimble_test(test_verdict SOURCES unit/test_verdict.c ROOMS health dispatch base LIBS Threads::Threads)
+thimble_test(test_exchange SOURCES unit/test_exchange.c ROOMS proxy)
+thimble_test(test_cause SOURCES unit/test_cause.c ROOMS proxy)
+thimble_test(test_settings SOURCES unit/test_settings.c ROOMS proxy)
+if(NOT CMAKE_INTERPROCEDURAL_OPTIMIZATION)
+  thimble_test(test_forward SOURCES unit/test_forward.c ROOMS simworld)
+endif()

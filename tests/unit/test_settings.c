@@ -1,0 +1,231 @@
+/* proxy/settings: what a configuration becomes for listeners, limits, time-outs, services and routes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <arpa/inet.h>
+
+#include "conf/conf.h"
+#include "lib/base/mem.h"
+#include "proxy/settings.h"
+
+static struct conf_errors errors;
+static struct conf *conf;
+static struct settings *s;
+static struct endpoint_table *table;
+static struct snapshot *snap;
+
+static void load(const char *text)
+{
+	struct snapshot_error err = {0};
+
+	conf_errors_init(&errors);
+	conf = conf_parse("test", str_of(text), NULL, &errors);
+	if (!conf)
+		conf_errors_print(&errors, stderr);
+	assert_non_null(conf);
+	conf_errors_fini(&errors);
+	s = settings_new(conf);
+	table = endpoint_table_new();
+	assert_true(s && table);
+	snap = settings_snapshot(conf, table, &err);
+	assert_non_null(snap);
+	conf_free(conf);	/* nothing of it is needed from here on */
+}
+
+static int unload(void **state)
+{
+	(void)state;
+	snapshot_unref(snap);
+	endpoint_table_free(table);
+	settings_free(s);
+	snap = NULL;
+	table = NULL;
+	s = NULL;
+	return 0;
+}
+
+static const struct route *find(const char *host, const char *path)
+{
+	struct route_query q = { .host = str_of(host), .path = str_of(path), .method = STR("GET") };
+	const struct route *r = NULL;
+
+	assert_int_equal(snapshot_find(snap, &q, &r), ROUTE_FOUND);
+	return r;
+}
+
+static void is(struct str s1, const char *text)
+{
+	assert_int_equal(s1.n, strlen(text));
+	assert_memory_equal(s1.p, text, s1.n);
+}
+
+static void listeners(void **state)
+{
+	struct listener *l;
+
+	(void)state;
+	load("workers: 3\n"
+	     "listen:\n"
+	     "  - address: 127.0.0.1:8081\n"
+	     "  - {address: \"[::1]:8082\", trusted_proxies: [10.0.0.0/8, \"fd00::/8\", 192.0.2.1], x_forwarded: replace,\n"
+	     "     forwarded: on, via: edge, request_id: X-Trace, underscores: refuse, upgrade: [WebSocket, x]}\n"
+	     "  - {address: \"unix:/run/t.sock\", x_forwarded: off, via: off, request_id: off, underscores: allow, upgrade: off}\n"
+	     "routes: [{answer: {status: 404}}]\n");
+	assert_int_equal(s->workers, 3);
+	assert_int_equal(s->n_listeners, 3);
+	l = &s->listeners[0];
+	is(l->label, "127.0.0.1:8081");
+	assert_int_equal(socket_address_port(&l->address), 8081);
+	assert_int_equal(l->x_forwarded, FORWARDED_APPEND);
+	assert_int_equal(l->underscores, UNDERSCORES_DROP);
+	assert_false(l->forwarded);
+	is(l->via[0], "1.0 thimble");
+	is(l->via[1], "1.1 thimble");
+	is(l->request_id, "X-Request-Id");
+	assert_int_equal(l->n_trusted, 0);
+	assert_int_equal(l->n_upgrade, 1);
+	l = &s->listeners[1];
+	assert_int_equal(l->address.name.sa.sa_family, AF_INET6);
+	assert_int_equal(l->x_forwarded, FORWARDED_REPLACE);
+	assert_int_equal(l->underscores, UNDERSCORES_REFUSE);
+	assert_true(l->forwarded);
+	is(l->via[1], "1.1 edge");
+	is(l->request_id, "X-Trace");
+	assert_int_equal(l->n_trusted, 3);
+	assert_true(!l->trusted[0].v6 && l->trusted[0].bits == 8 && l->trusted[0].ip[0] == 10);
+	assert_true(l->trusted[1].v6 && l->trusted[1].bits == 8 && l->trusted[1].ip[0] == 0xfd);
+	assert_true(!l->trusted[2].v6 && l->trusted[2].bits == 32);
+	assert_int_equal(l->n_upgrade, 2);
+	is(l->upgrade[0], "websocket");
+	l = &s->listeners[2];
+	assert_int_equal(l->address.name.sa.sa_family, AF_UNIX);
+	assert_string_equal(l->address.name.un.sun_path, "/run/t.sock");
+	assert_int_equal(l->x_forwarded, FORWARDED_OFF);
+	assert_int_equal(l->underscores, UNDERSCORES_ALLOW);
+	assert_true(!l->via[0].n && !l->via[1].n && !l->request_id.n && !l->n_upgrade);
+}
+
+static void limits_and_timeouts(void **state)
+{
+	(void)state;
+	load("limits: {head: 2KiB, answer_head: 3KiB, fields: 9, target: 1KiB, replay: 5KiB, connections: 7,\n"
+	     "         receive_window: 128KiB, unsent: 64KiB, chunk_overhead: 2KiB, queue: 4KiB}\n"
+	     "timeouts: {head: 1s, body: 2s, write: 3s, idle: 4s, connect: 5s, upstream_idle: 6s, linger: off, drain: 7s}\n"
+	     "routes: [{answer: {status: 404}}]\n");
+	assert_int_equal(s->request.head, 2048);
+	assert_int_equal(s->answer.head, 3072);
+	assert_int_equal(s->request.fields, 9);
+	assert_int_equal(s->request.target, 1024);
+	assert_int_equal(s->request.chunk_overhead, 2048);
+	assert_true(s->answer.interim > 0);
+	assert_int_equal(s->replay, 5120);
+	assert_int_equal(s->connections, 7);
+	assert_int_equal(s->socket.receive, 128 * 1024);
+	assert_int_equal(s->socket.unsent, 64 * 1024);
+	assert_int_equal(s->queue, 4096);
+	assert_int_equal(s->timeouts.head, 1000);
+	assert_int_equal(s->timeouts.body, 2000);
+	assert_int_equal(s->timeouts.write, 3000);
+	assert_int_equal(s->timeouts.idle, 4000);
+	assert_int_equal(s->timeouts.connect, 5000);
+	assert_int_equal(s->timeouts.upstream_idle, 6000);
+	assert_int_equal(s->timeouts.linger, 0);
+	assert_int_equal(s->timeouts.drain, 7000);
+	assert_true(s->fds >= 8 && s->fds_accept < s->fds);	/* a reserve for upstreams */
+}
+
+static void routes(void **state)
+{
+	const struct route_spec *r;
+
+	(void)state;
+	load("limits: {body: 9KiB}\n"
+	     "routes:\n"
+	     "  - {host: [a.example, '*.b.example'], path: /api, service: two, strip_prefix: on, body_limit: 3B,\n"
+	     "     timeouts: {first_byte: 1s, between_bytes: 2s, tunnel: 3s},\n"
+	     "     request_headers: {set: {X-A: 1}, add: {X-B: 2}, remove: [X-C]}, response_headers: {remove: [Server]}}\n"
+	     "  - {path: {exact: /here}, answer: {status: 201, body: hi, type: text/x}}\n"
+	     "  - {path: /away, redirect: {to: 'https://{host}{path}', status: 308}}\n"
+	     "  - {path: /sock, service: sock, replace_prefix: /r, body_limit: off, timeouts: {first_byte: off}}\n"
+	     "services:\n"
+	     "  two: {endpoints: [10.0.0.1:81, '[::1]:82'], host: endpoint, max_connections: 5}\n"
+	     "  sock: {endpoints: ['unix:/run/o.sock'], host: o.example}\n");
+	r = &find("a.example", "/api/x")->spec;
+	assert_int_equal(r->action, ROUTE_SERVICE);
+	is(r->label, "a.example/api");
+	assert_int_equal(r->rewrite, REWRITE_STRIP);
+	assert_int_equal(r->body_limit, 3);
+	assert_int_equal(r->first_byte_ms, 1000);
+	assert_int_equal(r->between_bytes_ms, 2000);
+	assert_int_equal(r->tunnel_ms, 3000);
+	assert_int_equal(r->n_request, 3);
+	assert_int_equal(r->request[0].op, HEADER_REMOVE);	/* in the order in which they are applied */
+	assert_int_equal(r->request[1].op, HEADER_SET);
+	assert_int_equal(r->request[2].op, HEADER_ADD);
+	assert_int_equal(r->n_response, 1);
+	is(service_name(r->service), "two");
+	assert_int_equal(r->service->host, SERVICE_HOST_ENDPOINT);
+	assert_int_equal(r->service->max_connections, 5);
+	assert_int_equal(r->service->n_endpoints, 2);
+	assert_ptr_equal(find("x.b.example", "/api")->spec.service, r->service);
+	r = &find("any", "/here")->spec;
+	assert_int_equal(r->action, ROUTE_ANSWER);
+	assert_int_equal(r->status, 201);
+	is(r->text, "hi");
+	is(r->content_type, "text/x");
+	is(r->label, "*/here");
+	assert_int_equal(r->body_limit, 9216);
+	r = &find("any", "/away/x")->spec;
+	assert_int_equal(r->action, ROUTE_REDIRECT);
+	assert_int_equal(r->status, 308);
+	r = &find("any", "/sock")->spec;
+	assert_int_equal(r->rewrite, REWRITE_REPLACE);
+	is(r->rewrite_to, "/r");
+	assert_true(r->body_limit == UINT64_MAX);
+	assert_int_equal(r->first_byte_ms, 0);
+	is(service_host_literal(r->service), "o.example");
+}
+
+/* Whatever allocation fails, nothing is kept. */
+static void no_memory(void **state)
+{
+	static const char text[] =
+		"listen: [{address: 127.0.0.1:80, trusted_proxies: [10.0.0.0/8]}]\n"
+		"routes: [{host: a, service: x, request_headers: {set: {A: b}}}, {answer: {body: hi}}]\nservices: {x: [127.0.0.1:1]}\n";
+	struct snapshot_error err = {0};
+	unsigned failed = 0;
+
+	(void)state;
+	conf_errors_init(&errors);
+	conf = conf_parse("test", STR(text), NULL, &errors);
+	assert_non_null(conf);
+	conf_errors_fini(&errors);
+	for (size_t n = 1; !snap; n++) {
+		mem_fail_from(n);
+		s = settings_new(conf);
+		table = endpoint_table_new();
+		if (s && table)
+			snap = settings_snapshot(conf, table, &err);
+		mem_fail_from(0);
+		if (snap)
+			break;
+		failed++;
+		endpoint_table_free(table);
+		settings_free(s);
+	}
+	assert_true(failed > 5);
+	conf_free(conf);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(listeners, unload),
+		cmocka_unit_test_teardown(limits_and_timeouts, unload),
+		cmocka_unit_test_teardown(routes, unload),
+		cmocka_unit_test_teardown(no_memory, unload),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
