@@ -296,13 +296,14 @@ bool framing_authority_ok(struct str a)
  * else passes as it came: what an escape means is for the origin to say. */
 static bool target_chars_ok(struct str t)
 {
-	for (size_t i = 0; i < t.n; i++) {
-		unsigned char c = (unsigned char)t.p[i];
+	static const bool target_char[256] = {
+		['!' ... '"'] = true, ['$' ... '['] = true, [']' ... '~'] = true,
+	};
+	const unsigned char *p = (const unsigned char *)t.p, *end = p + t.n;
 
-		if (c <= ' ' || c >= 0x7f || c == '#' || c == '\\')
-			return false;
-	}
-	return true;
+	while (p < end && target_char[*p])
+		p++;
+	return p == end;
 }
 
 /* http://authority[/path][?query]: the authority wins over Host, the rest is forwarded in

@@ -15,6 +15,15 @@
 #include "lib/http/h1_parse.h"
 #include "lib/http/rawhead.h"
 
+#ifdef THIMBLE_LLHTTP_SSE42
+/* llhttp_execute, compiled for SSE4.2 (cmake/llhttp.cmake). */
+llhttp_errno_t llhttp_execute_sse42(llhttp_t *p, const char *data, size_t n);
+#endif
+
+/* Bytes of a head that is long: shorter ones have few names or values of 16 bytes, and
+ * the plain copy is the faster one for them. */
+#define WIDE_MIN 256
+
 /* Fields that head_add may add behind those that were read. */
 #define FIELDS_SPARE 64
 
@@ -25,6 +34,7 @@ struct h1_shared {
 	struct field *last;		/* the field that is being read, NULL before the first */
 	enum codec_fault fault;		/* why a callback stopped the parser */
 	struct head head;
+	bool wide;			/* long heads are for llhttp_execute_sse42 */
 	llhttp_t ready;			/* has read a start line */
 	llhttp_t parser;		/* becomes a copy of it for each use */
 };
@@ -102,7 +112,19 @@ struct h1_shared *h1_shared_new(const struct codec_limits *limits)
 	llhttp_init(&s->ready, HTTP_REQUEST, &settings);
 	s->ready.data = s;
 	CHECK(llhttp_execute(&s->ready, start.p, start.n) == HPE_OK);
+#ifdef THIMBLE_LLHTTP_SSE42
+	s->wide = __builtin_cpu_supports("sse4.2");
+#endif
 	return s;
+}
+
+/* For tests: as on a processor that has nothing of its own. */
+bool h1_shared_plain(struct h1_shared *s)
+{
+	bool wide = s->wide;
+
+	s->wide = false;
+	return wide;
 }
 
 /* Accepts NULL. */
@@ -181,6 +203,17 @@ static enum codec_fault fields_finish(struct head *h)
 	return FAULT_NONE;
 }
 
+/* Reads field lines into the shared head. */
+static llhttp_errno_t fields_read(struct h1_shared *s, const char *p, size_t n)
+{
+	s->parser = s->ready;
+#ifdef THIMBLE_LLHTTP_SSE42
+	if (n >= WIDE_MIN && s->wide)
+		return llhttp_execute_sse42(&s->parser, p, n);
+#endif
+	return llhttp_execute(&s->parser, p, n);
+}
+
 static void head_reset(struct h1_shared *s)
 {
 	struct head *h = &s->head;
@@ -205,7 +238,6 @@ static enum codec_fault start_line(struct h1_shared *s, enum h1_section what, st
 /* A whole section; see the promise in the header. */
 enum codec_fault h1_parse(struct h1_shared *s, enum h1_section what, struct str bytes, uint32_t line)
 {
-	llhttp_t *p = &s->parser;
 	size_t skip = 0;
 
 	head_reset(s);
@@ -216,11 +248,10 @@ enum codec_fault h1_parse(struct h1_shared *s, enum h1_section what, struct str 
 			return f;
 		skip = line + 2;
 	}
-	*p = s->ready;
-	llhttp_errno_t e = llhttp_execute(p, bytes.p + skip, bytes.n - skip);
+	llhttp_errno_t e = fields_read(s, bytes.p + skip, bytes.n - skip);
 	if (e != HPE_PAUSED_UPGRADE)
 		return fault_of(s, e);
-	if (llhttp_get_error_pos(p) != bytes.p + bytes.n)
+	if (llhttp_get_error_pos(&s->parser) != bytes.p + bytes.n)
 		return FAULT_SYNTAX;
 	return fields_finish(&s->head);
 }
@@ -240,7 +271,6 @@ enum codec_fault h1_parse_partial(struct h1_shared *s, enum h1_section what, str
 			return f;
 		skip = bytes.n - line.n > 2 ? line.n + 2 : bytes.n;
 	}
-	s->parser = s->ready;
-	llhttp_errno_t e = llhttp_execute(&s->parser, bytes.p + skip, bytes.n - skip);
+	llhttp_errno_t e = fields_read(s, bytes.p + skip, bytes.n - skip);
 	return e == HPE_OK ? FAULT_NONE : fault_of(s, e);
 }

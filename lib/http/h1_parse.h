@@ -7,6 +7,9 @@
 
 enum h1_section { H1_REQUEST, H1_RESPONSE, H1_TRAILERS };
 
+/* For tests: reads from now on as on the plainest processor; false: that changes nothing. */
+bool h1_shared_plain(struct h1_shared *s);
+
 const struct codec_limits *h1_limits(const struct h1_shared *s);
 /* The head that all codecs of the worker share, as the last h1_parse left it. */
 struct head *h1_head(struct h1_shared *s);

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lib/http/h1_parse.h"
 #include "tests/unit/h1_trace.h"
 
 #define S(literal) {literal, sizeof(literal) - 1}
@@ -679,10 +680,46 @@ static void test_edited(void **state)
 	assert_string_equal(t.text, "GET /x HTTP/1.1\r\nHost: a\r\nA: \r\nB: new\r\nC: 3\r\nD: 4\r\nF: 6\r\nVia: 1.1 t\r\n\r\n");
 }
 
+/* Any byte at any place of a name or value: the copies of the parser find the same. */
+static void test_processors(void **state)
+{
+	(void)state;
+	static const char head[] = "GET / HTTP/1.1\r\nHost: a.test\r\nA-name-of-more-than-16-bytes: a value of more than 16 bytes\r\nB: c\r\n"
+		"C: a head is long when it has 256 bytes or more, for which this value is made so that nothing else would be "
+		"in it, and a name of nearly 32 bytes behind it\r\nAnother-name-of-30-bytes-and-more: d\r\n\r\n";
+	struct h1_shared *plain = h1_shared_new(&limits);
+	unsigned good = 0;
+
+	assert_non_null(plain);
+	if (!h1_shared_plain(plain)) {
+		h1_shared_free(plain);
+		skip();
+	}
+	for (size_t i = 0; i < sizeof(head) - 1; i++) {
+		for (unsigned byte = 0; byte < 256; byte++) {
+			struct trace t = {.n = 0}, u = {.n = 0};
+			char bytes[sizeof(head)];
+			struct h1 c;
+
+			memcpy(bytes, head, sizeof(head));
+			bytes[i] = (char)byte;
+			h1_init(&c, CODEC_SERVER, shared);
+			trace_feed(&t, &c, (struct str){bytes, sizeof(head) - 1}, sizeof(head), false, false);
+			h1_init(&c, CODEC_SERVER, plain);
+			trace_feed(&u, &c, (struct str){bytes, sizeof(head) - 1}, sizeof(head), false, false);
+			if (t.n != u.n || memcmp(t.text, u.text, t.n) != 0)
+				fail_msg("byte %zu is 0x%02x: %s, and plain %s", i, byte, t.text, u.text);
+			good += memcmp(t.text, "HEAD", 4) == 0;
+		}
+	}
+	assert_in_range(good, 1000, 256 * sizeof(head));
+	h1_shared_free(plain);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_requests), cmocka_unit_test(test_answers), cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_processors), cmocka_unit_test(test_requests), cmocka_unit_test(test_answers), cmocka_unit_test(test_bytes),
 		cmocka_unit_test(test_limits), cmocka_unit_test(test_early), cmocka_unit_test(test_put_server),
 		cmocka_unit_test(test_put_upstream), cmocka_unit_test(test_misuse), cmocka_unit_test(test_chunks),
 		cmocka_unit_test(test_head_limit), cmocka_unit_test(test_tunnel), cmocka_unit_test(test_reuse),
