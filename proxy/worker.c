@@ -27,6 +27,7 @@
 #include "proxy/server.h"
 #include "health/verdict.h"
 
+#define TRIM_MS 1000u
 #define TRIM_WAVE 512		/* connections that make a wave */
 
 static void clock_read(struct worker *w)
@@ -197,6 +198,8 @@ static int64_t next_wait(struct worker *w)
 	if (w->n_ready || w->dirty)
 		return 0;
 	ms = earlier(ms, ttl_next(&w->pool_ttl, w->now_ms));
+	if (w->pages.n)
+		ms = earlier(ms, TRIM_MS);
 	return w->accept_paused ? earlier(ms, WORKER_ACCEPT_RETRY_MS) : ms;
 }
 
@@ -222,6 +225,15 @@ static void bury(struct worker *w)
 			slab_put(&w->peers_v6, c->peer.v6);
 		slab_put(&w->conns, c);
 	}
+}
+
+/* Empty chunks that a second did not need go back to the system. */
+static void trim_pages(struct worker *w)
+{
+	if (!w->pages.n || w->now_ms - w->trimmed < TRIM_MS)
+		return;
+	w->trimmed = w->now_ms;
+	pages_trim(&w->pages);
 }
 
 /* After a wave: slabs have given their chunks back by themselves, but buffers leave holes in
@@ -302,6 +314,7 @@ void worker_turn(struct worker *w)
 	finish_exchanges(w);
 	client_accept_check(w);
 	bury(w);
+	trim_pages(w);
 	trim_after_wave(w);
 	budget_settle(&w->budget);
 	log_turn_end();
@@ -403,11 +416,17 @@ static void make_lists(struct worker *w)
 
 static void make_slabs(struct worker *w)
 {
-	slab_init(&w->conns, sizeof(struct conn), &w->budget);
-	slab_init(&w->upstreams, sizeof(struct upstream), &w->budget);
-	slab_init(&w->exchanges, EXCHANGE_SIZE, &w->budget);
-	slab_init(&w->peers_v6, sizeof(struct peer_v6), &w->budget);
-	slab_init(&w->pools_slab, sizeof(struct pool), &w->budget);
+	const struct { struct slab *slab; size_t size; } slabs[] = {
+		{ &w->conns, sizeof(struct conn) }, { &w->upstreams, sizeof(struct upstream) },
+		{ &w->exchanges, EXCHANGE_SIZE }, { &w->peers_v6, sizeof(struct peer_v6) },
+		{ &w->pools_slab, sizeof(struct pool) },
+	};
+
+	pages_init(&w->pages, SLAB_CHUNK, &w->budget);
+	for (size_t i = 0; i < sizeof slabs / sizeof *slabs; i++) {
+		slab_init(slabs[i].slab, slabs[i].size, &w->budget);
+		slab_share(slabs[i].slab, &w->pages);
+	}
 }
 
 static size_t power_of_two(size_t n)
@@ -489,6 +508,7 @@ void worker_free(struct worker *w)
 	slab_fini(&w->exchanges);
 	slab_fini(&w->peers_v6);
 	slab_fini(&w->pools_slab);
+	pages_fini(&w->pages);
 	budget_fini(&w->budget);
 	mem_free(w);
 }

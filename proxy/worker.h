@@ -63,6 +63,8 @@ struct worker {
 	bool now_stale;
 
 	struct budget budget;
+	struct pages pages;		/* between the slabs and the system */
+	uint32_t trimmed;		/* ms: when pages were trimmed */
 	struct slab conns, upstreams, exchanges, peers_v6, pools_slab;
 	struct ttl ttl;			/* of connections */
 	struct ttl pool_ttl;		/* of pools whose endpoint is avoided for a while */

@@ -31,6 +31,12 @@ void slab_init(struct slab *s, size_t size, struct budget *budget)
 		s->lists = SLAB_LISTS;
 }
 
+void slab_share(struct slab *s, struct pages *pages)
+{
+	CHECK(s->chunks == 0 && pages->size == SLAB_CHUNK);
+	s->pages = pages;
+}
+
 static void chunk_link(struct slab *s, struct slab_chunk *c)
 {
 	struct slab_chunk **head = &s->partial[c->list];
@@ -85,9 +91,27 @@ static void choose_current(struct slab *s)
 static void chunk_free(struct slab *s, struct slab_chunk *c)
 {
 	SLAB_UNPOISON(c, SLAB_CHUNK);
-	mem_pages_free(c, SLAB_CHUNK);
 	s->chunks--;
+	if (s->pages) {
+		pages_put(s->pages, c);
+		return;
+	}
+	mem_pages_free(c, SLAB_CHUNK);
 	budget_credit(s->budget, SLAB_CHUNK);
+}
+
+static struct slab_chunk *chunk_new(struct slab *s)
+{
+	struct slab_chunk *c;
+
+	if (s->pages)
+		return pages_get(s->pages);
+	if (budget_charge(s->budget, SLAB_CHUNK) != OK)
+		return NULL;
+	c = mem_pages(SLAB_CHUNK);
+	if (!c)
+		budget_credit(s->budget, SLAB_CHUNK);
+	return c;
 }
 
 /* Of `c`, just emptied: the second empty chunk goes back to the system, the
@@ -127,13 +151,12 @@ void slab_shift(struct slab *s, struct slab_chunk *c)
 /* A fresh chunk that becomes the current one; NULL when there is no memory or budget. */
 struct slab_chunk *slab_grow(struct slab *s)
 {
-	if (budget_charge(s->budget, SLAB_CHUNK) != OK)
+	struct slab_chunk *c = chunk_new(s);
+
+	if (!c)
 		return NULL;
-	struct slab_chunk *c = mem_pages(SLAB_CHUNK);
-	if (!c) {
-		budget_credit(s->budget, SLAB_CHUNK);
-		return NULL;
-	}
+	c->free = NULL;
+	c->live = 0;
 	c->slab = s;
 	c->fresh = (char *)c + SLAB_HEAD;
 	SLAB_POISON(c->fresh, SLAB_CHUNK - SLAB_HEAD);

@@ -1,6 +1,6 @@
 /* Objects of one size, for one thread; memory comes in chunks of 16 KiB that go
- * back to the system as soon as they are empty.  The fullest chunk is used
- * first, so that empty ones appear. */
+ * back to the system, or to the thread's pages, as soon as they are empty.  The
+ * fullest chunk is used first, so that empty ones appear. */
 #ifndef THIMBLE_BASE_SLAB_H
 #define THIMBLE_BASE_SLAB_H
 
@@ -9,6 +9,7 @@
 #include "lib/base/budget.h"
 #include "lib/base/check.h"
 #include "lib/base/err.h"
+#include "lib/base/pages.h"
 
 /* Free objects are poisoned under the address sanitizer: use after put is found. */
 #ifdef THIMBLE_SANITIZED
@@ -41,6 +42,7 @@ struct slab_chunk {
 
 struct slab {
 	struct budget *budget;	/* borrowed; may be NULL */
+	struct pages *pages;	/* borrowed; where chunks come from and go to, NULL: the system */
 	uint32_t size;		/* bytes an object takes, a multiple of 8 */
 	uint32_t per_chunk;
 	uint32_t lists;		/* 2..SLAB_LISTS */
@@ -53,6 +55,8 @@ struct slab {
 
 /* `size` is rounded up to 8 and is at most 4096. */
 void slab_init(struct slab *s, size_t size, struct budget *budget);
+/* Before the first object: chunks (of SLAB_CHUNK bytes) go through `pages`, which has the budget charged. */
+void slab_share(struct slab *s, struct pages *pages);
 /* CHECKs that no object is out. */
 void slab_fini(struct slab *s);
 

@@ -1,3 +1,3 @@
-foreach(name mem budget slab buf arena ttl slotq chan hash num path)
+foreach(name mem budget slab buf arena ttl slotq chan hash num path pages)
   thimble_test(test_${name} SOURCES unit/test_${name}.c ROOMS base)
 endforeach()
