@@ -22,22 +22,25 @@ static bool is_line(const struct field *f)
  * plain line, are copied as one run. */
 static char *put_fields(char *p, const struct head *h)
 {
-	const struct field *f = h->field, *end = f + h->n_fields;
+	const struct field *f = h->field;
+	unsigned left = h->n_fields;
 
-	while (f < end) {
+	while (left) {
 		if (is_line(f)) {
 			const char *run = f->name, *stop;
 
 			do {
 				stop = f->value + f->value_len;
 				f++;
-			} while (f < end && f->name == stop + 2 && is_line(f));
+				left--;
+			} while (left && f->name == stop + 2 && is_line(f));
 			p = put_str(p, (struct str){run, (size_t)(stop - run)});
 		} else {
 			p = put_str(p, field_name(f));
 			p = PUT(p, ": ");
 			p = put_str(p, field_value(f));
 			f++;
+			left--;
 		}
 		p = PUT(p, "\r\n");
 	}
@@ -48,9 +51,9 @@ static char *put_fields(char *p, const struct head *h)
 static size_t head_size(const struct head *h)
 {
 	size_t n = HEAD_FIXED + h->method.n + h->target.n + h->authority.n + h->upgrade.n + h->reason.n;
-	const struct field *end = h->field + h->n_fields;
+	const struct field *f = h->field;
 
-	for (const struct field *f = h->field; f < end; f++)
+	for (unsigned left = h->n_fields; left; left--, f++)
 		n += (uint64_t)f->value_len + f->name_len;
 	return n + 4 * (size_t)h->n_fields;
 }

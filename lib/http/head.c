@@ -114,18 +114,35 @@ enum field_id field_id_of(struct str name)
 /* The method of that name; methods are case-sensitive (RFC 9110 9.1). */
 enum method method_of(struct str method)
 {
-	static const struct {
-		struct str name;
-		enum method id;
-	} known[] = {
-		{{"GET", 3}, METHOD_GET}, {{"POST", 4}, METHOD_POST}, {{"HEAD", 4}, METHOD_HEAD},
-		{{"PUT", 3}, METHOD_PUT}, {{"DELETE", 6}, METHOD_DELETE}, {{"OPTIONS", 7}, METHOD_OPTIONS},
-		{{"PATCH", 5}, METHOD_PATCH}, {{"CONNECT", 7}, METHOD_CONNECT}, {{"TRACE", 5}, METHOD_TRACE},
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (str_eq(method, known[i].name))
-			return known[i].id;
+#define METHOD(name) \
+	do { \
+		if (memcmp(method.p, #name, sizeof(#name) - 1) == 0) \
+			return METHOD_##name; \
+	} while (0)
+	switch (method.n) {
+	case 3:
+		METHOD(GET);
+		METHOD(PUT);
+		break;
+	case 4:
+		METHOD(POST);
+		METHOD(HEAD);
+		break;
+	case 5:
+		METHOD(PATCH);
+		METHOD(TRACE);
+		break;
+	case 6:
+		METHOD(DELETE);
+		break;
+	case 7:
+		METHOD(OPTIONS);
+		METHOD(CONNECT);
+		break;
+	default:
+		break;
+	}
+#undef METHOD
 	return METHOD_OTHER;
 }
 

@@ -172,14 +172,15 @@ enum codec_fault rawhead_status_line(struct str line, bool whole, struct head *h
 	static const char shape[] = "HTTP/";
 	enum codec_fault f;
 
-	for (size_t i = 0; i < line.n && i < 5; i++)
-		if (line.p[i] != shape[i])
-			return FAULT_SYNTAX;
-	if (line.n >= 8) {
-		f = version_of(line.p, &h->minor);
-		if (f)
-			return f;
+	if (line.n < 8) {
+		for (size_t i = 0; i < line.n && i < 5; i++)
+			if (line.p[i] != shape[i])
+				return FAULT_SYNTAX;
+		return whole ? FAULT_SYNTAX : FAULT_NONE;
 	}
+	f = version_of(line.p, &h->minor);
+	if (f)
+		return f;
 	if (line.n < 12)
 		return whole ? FAULT_SYNTAX : FAULT_NONE;
 	if (line.p[8] != ' ' || (line.n > 12 && line.p[12] != ' '))
