@@ -233,6 +233,14 @@ void origin_step(struct peer *p)
 	if (p->link != PEER_UP || o->gone || p->closed || p->rst)
 		return;
 	whole = look(p, &end);
+	if (o->known && !o->answering && !walking.calm && !walking.ending && chance(8)) {
+		o->gone = true;		/* without a word */
+		if (chance(50))
+			peer_rst(p);
+		else
+			peer_fin(p);
+		return;
+	}
 	if (!o->answering) {
 		if (!o->known || (!whole && (walking.calm || !chance(10))))
 			return;

@@ -605,6 +605,27 @@ static void tunnel(void)
 	EXPECT(world_got(c, "firstponglast") && !peer_open(c) && !peer_open(o));
 }
 
+/* An end waits for what was sent before it. */
+static void tunnel_end_waits(void)
+{
+	struct peer *c = world_client(), *o;
+
+	world_say(c, upgrade);
+	o = world_up(0);
+	world_say(o, SWITCHED);
+	peer_room(o, 1);
+	world_say(c, "bye");
+	peer_fin(c);
+	world_settle();
+	EXPECT(o && !o->shut && peer_open(o));
+	peer_room(o, SIZE_MAX);
+	world_settle();
+	EXPECT(world_got(o, "\r\n\r\nbye") && o && o->shut && peer_open(o));
+	peer_fin(o);
+	world_settle();
+	EXPECT(!peer_open(o) && !peer_open(c));
+}
+
 static void tunnel_idles(void)
 {
 	struct peer *c = world_client(), *o;
@@ -784,6 +805,7 @@ const struct story stories[] = {
 	{ "chunk-error", NULL, chunk_error },
 	{ "own-answers", NULL, own_answers },
 	{ "tunnel", NULL, tunnel },
+	{ "tunnel-end-waits", NULL, tunnel_end_waits },
 	{ "tunnel-idles", NULL, tunnel_idles },
 	{ "tunnel-reset", NULL, tunnel_reset },
 	{ "kept-grow-old", NULL, kept_grow_old },
