@@ -90,15 +90,14 @@ static inline size_t escape_size(unsigned char c, bool json)
 	return !json ? 4 : c == '"' || c == '\\' ? 2 : 6;
 }
 
-/* Plain is what a line can hold as it is: 0x21-0x7e without quote and backslash, and with `json`
- * the space too. */
+/* Plain is what a quoted string can hold as it is: 0x20-0x7e without quote and backslash. */
 #ifdef __SSE2__
 #define BLOCK 16
 /* A bit for each byte that is not plain. */
-static INLINE unsigned special_mask(__m128i b, bool json)
+static INLINE unsigned special_mask(__m128i b)
 {
 	/* Moved so that the plain range lies at the low end of signed bytes: one compare. */
-	const int least = json ? 0x20 : 0x21;
+	const int least = 0x20;
 	__m128i moved = _mm_add_epi8(b, _mm_set1_epi8((char)(0x80 - least)));
 	__m128i range = _mm_cmpgt_epi8(moved, _mm_set1_epi8((char)(0x7e - least - 0x80)));
 	__m128i quote = _mm_cmpeq_epi8(b, _mm_set1_epi8('"'));
@@ -108,10 +107,10 @@ static INLINE unsigned special_mask(__m128i b, bool json)
 }
 
 /* Copies BLOCK bytes and returns how many of them, from the first on, are plain. */
-static INLINE size_t put_block(char *o, const char *p, bool json)
+static INLINE size_t put_block(char *o, const char *p)
 {
 	__m128i b = _mm_loadu_si128((const __m128i *)(const void *)p);
-	unsigned special = special_mask(b, json);
+	unsigned special = special_mask(b);
 
 	_mm_storeu_si128((__m128i *)(void *)o, b);
 	return special ? (size_t)__builtin_ctz(special) : BLOCK;
@@ -119,7 +118,7 @@ static INLINE size_t put_block(char *o, const char *p, bool json)
 
 /* Copies 1 to 32 bytes as two halves that may overlap; false, and nothing of worth is copied, when
  * they are not all plain. */
-static INLINE bool put_plain(char *o, const char *p, size_t n, bool json)
+static INLINE bool put_plain(char *o, const char *p, size_t n)
 {
 	uint64_t lo, hi;
 
@@ -129,7 +128,7 @@ static INLINE bool put_plain(char *o, const char *p, size_t n, bool json)
 
 		_mm_storeu_si128((__m128i *)(void *)o, a);
 		_mm_storeu_si128((__m128i *)(void *)(o + n - 16), b);
-		return (special_mask(a, json) | special_mask(b, json)) == 0;
+		return (special_mask(a) | special_mask(b)) == 0;
 	}
 	if (n >= 8) {
 		memcpy(&lo, p, 8);
@@ -152,24 +151,24 @@ static INLINE bool put_plain(char *o, const char *p, size_t n, bool json)
 		o[n - 1] = (char)c;
 		lo = hi = 0x2e2e2e2e2e000000 | (uint64_t)c << 16 | (uint64_t)b << 8 | a;
 	}
-	return special_mask(_mm_set_epi64x((int64_t)hi, (int64_t)lo), json) == 0;
+	return special_mask(_mm_set_epi64x((int64_t)hi, (int64_t)lo)) == 0;
 }
 #else
 #define BLOCK 8
-static INLINE bool put_plain(char *o, const char *p, size_t n, bool json)
+static INLINE bool put_plain(char *o, const char *p, size_t n)
 {
-	(void)o, (void)p, (void)n, (void)json;
+	(void)o, (void)p, (void)n;
 	return false;
 }
 
 /* Copies up to BLOCK bytes, all that are plain from the first on, and returns how many they are. */
-static INLINE size_t put_block(char *o, const char *from, bool json)
+static INLINE size_t put_block(char *o, const char *from)
 {
 	const unsigned char *p = (const unsigned char *)from;
 	size_t n = 0;
 
 	for (; n < BLOCK; n++) {
-		if (p[n] < (json ? 0x20 : 0x21) || p[n] > 0x7e || p[n] == '"' || p[n] == '\\')
+		if (p[n] < 0x20 || p[n] > 0x7e || p[n] == '"' || p[n] == '\\')
 			break;
 		o[n] = p[n];
 	}
@@ -212,7 +211,7 @@ static __attribute__((noinline)) char *put_escaped(char *o, struct str s, size_t
 			p = tail;
 			need = 0;
 		}
-		n = put_block(o, p, json);
+		n = put_block(o, p);
 		p += n;
 		o += n;
 		if (o > limit) {
@@ -235,7 +234,7 @@ static __attribute__((noinline)) char *put_escaped(char *o, struct str s, size_t
 static INLINE char *put_string(char *o, struct str s, size_t max, bool json, bool *cut)
 {
 	*o++ = '"';
-	if (s.n <= 32 && put_plain(o, s.p, s.n, json))
+	if (s.n <= 32 && put_plain(o, s.p, s.n))
 		o += s.n;
 	else
 		o = put_escaped(o, s, max, json, cut);
