@@ -179,8 +179,10 @@ static void head_parse(struct worker *w, struct conn *c, struct buf *kept, struc
 	if (kind == CODEC_HEAD) {
 		exchange_begin(x, ev.head, &in);
 		/* the head lay in `kept` until now */
-		if (conn_keep(w, &kept, in) != OK)
+		if (conn_keep(w, &kept, in) != OK) {
+			x->client_closing = true;	/* it may be DONE already, and bytes are lost */
 			exchange_cut(x, CAUSE_NO_MEMORY);
+		}
 		x->in = kept;
 		exchange_go(x);
 	} else {

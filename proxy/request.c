@@ -192,12 +192,14 @@ void request_read(struct exchange *x)
 		if (n > 0)
 			worker_wait(w, c, w->list.body);
 		request_feed(x, &in, n == 0);
+		/* what is left may be the next request: kept whatever became of this one */
+		if (conn_keep(w, &x->in, in) != OK) {
+			x->client_closing = true;
+			if (x->phase < PHASE_FLUSHING)
+				exchange_fail(x, CAUSE_NO_MEMORY);
+		}
 		if (x->phase == PHASE_DONE || x->phase == PHASE_LOCAL)
 			return;
-		if (conn_keep(w, &x->in, in) != OK) {
-			exchange_fail(x, CAUSE_NO_MEMORY);
-			return;
-		}
 	}
 	/* what stops the body now is the upstream, and that has its own time-out */
 	if (x->request == DIR_OPEN && request_pending(x) && !x->to_client)
