@@ -303,7 +303,7 @@ static void check_client(const struct client *c)
 	for (;;) {
 		struct str method = str_of(answers < c->n ? walking.asked[c->first + answers].method : "GET");
 
-		message_answer(&m, in, method, c->p->closed && !c->p->reset && !c->p->rst);
+		message_answer(&m, in, method, (c->p->shut || c->p->closed) && !c->p->reset && !c->p->rst);
 		if (m.state == MESSAGE_BAD)
 			world_failed(m.why, __FILE__, __LINE__);
 		if (m.state >= MESSAGE_PART && m.status >= 200)
