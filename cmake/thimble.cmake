@@ -16,7 +16,10 @@ target_compile_definitions(thimble_flags INTERFACE _GNU_SOURCE)
 target_compile_options(thimble_flags INTERFACE
   -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
   -Wvla -Wundef -Wwrite-strings -Wformat=2 -Wimplicit-fallthrough
-  -fno-strict-aliasing -fno-omit-frame-pointer)
+  -fno-strict-aliasing)
+if(NOT CMAKE_BUILD_TYPE MATCHES Release|RelWithDebInfo)
+  target_compile_options(thimble_flags INTERFACE -fno-omit-frame-pointer)
+endif()
 if(THIMBLE_WERROR)
   target_compile_options(thimble_flags INTERFACE -Werror)
 endif()
