@@ -14,24 +14,36 @@ import subprocess
 import time
 
 
+CONNECTIONS = 64    # in step: each asks, then each is answered, so that a turn has many events, as under load
+REQUEST = b"GET /s HTTP/1.1\r\nHost: bench.test\r\n\r\n"    # what wrk sends
+
+
+def answer(s):
+    got = b""
+    while b"\r\n\r\n" not in got:
+        got += s.recv(65536)
+    head, _, body = got.partition(b"\r\n\r\n")
+    left = int(re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)[1]) - len(body)
+    if not head.startswith(b"HTTP/1.1 200"):
+        raise RuntimeError("answer %r" % head[:60])
+    while left > 0:
+        left -= len(s.recv(65536))
+
+
 def ask(port, n):
-    """n requests, one after the other, over one connection."""
-    s = socket.create_connection(("127.0.0.1", port), 60)
-    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    request = (b"GET /s HTTP/1.1\r\nHost: bench.test\r\nUser-Agent: bench/1.0\r\n"
-               b"Accept: */*\r\nAccept-Encoding: gzip\r\n\r\n")
-    for _ in range(n):
-        s.sendall(request)
-        got = b""
-        while b"\r\n\r\n" not in got:
-            got += s.recv(65536)
-        head, _, body = got.partition(b"\r\n\r\n")
-        left = int(re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)[1]) - len(body)
-        if not head.startswith(b"HTTP/1.1 200"):
-            raise RuntimeError("answer %r" % head[:60])
-        while left > 0:
-            left -= len(s.recv(65536))
-    s.close()
+    """n requests over CONNECTIONS kept connections."""
+    conns = []
+    for _ in range(CONNECTIONS):
+        s = socket.create_connection(("127.0.0.1", port), 60)
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        conns.append(s)
+    for _ in range(n // CONNECTIONS):
+        for s in conns:
+            s.sendall(REQUEST)
+        for s in conns:
+            answer(s)
+    for s in conns:
+        s.close()
 
 
 def run(b, m, wrapper, n):
@@ -81,7 +93,7 @@ def calls(b, m, n):
 def main(b, peers, a, out):
     if not shutil.which("valgrind"):
         raise SystemExit("instr needs valgrind")
-    low, high = 500, 2500
+    low, high = 8 * CONNECTIONS, 72 * CONNECTIONS
     for m in peers:
         (x, _), (y, path) = instructions(b, m, low), instructions(b, m, high)
         row = {"kind": "instr", "peer": m.peer, "requests": high - low, "instructions": (y - x) / (high - low),
