@@ -2,8 +2,8 @@
  *
  *   client socket -> codec (server) -> [here: route, dispatch] -> codec (upstream) -> upstream socket
  *
- * and the answer walks the same way back.  client.c gives a whole head to exchange_begin; here the
- * route is found, the head made into what the upstream gets, and a connection asked for.
+ * and the answer walks the same way back.  client.c gives a whole head to exchange_begin; routing.c
+ * finds the route and makes the head that the upstream gets, and a connection is asked for here.
  * request.c and answer.c then move bytes, tunnel.c after a 101, local.c when we answer ourselves.
  *
  * An exchange has one phase.  exchange_next says what may follow what, exchange_holds what each
@@ -16,8 +16,6 @@
 #include "proxy/exchange.h"
 
 #include "lib/base/check.h"
-#include "lib/base/mem.h"
-#include "lib/base/path.h"
 #include "proxy/access.h"
 #include "proxy/answer.h"
 #include "proxy/client.h"
@@ -26,6 +24,7 @@
 #include "proxy/log.h"
 #include "proxy/pool.h"
 #include "proxy/request.h"
+#include "proxy/routing.h"
 #include "proxy/tunnel.h"
 
 #define NO PHASE_N
@@ -170,147 +169,6 @@ static void note_for_log(struct exchange *x, const struct head *h)
 		x->log_referer = arena_dup(&x->arena, field_value(f));
 }
 
-static bool header_of(void *ctx, struct str name, struct str *value)
-{
-	unsigned i = 0;
-	const struct field *f = head_find(ctx, name, &i);
-
-	if (f)
-		*value = field_value(f);
-	return f;
-}
-
-/* The path that routes are matched against.  An origin may well read /x/../admin and /%61dmin as /admin,
- * so that is what they are here too; what is forwarded stays as it came. */
-static enum cause path_to_match(struct exchange *x, struct head *h, struct str *path)
-{
-	char *p;
-
-	*path = h->path;
-	if (path_is_normal(h->path) || h->path.p[0] != '/')
-		return CAUSE_NONE;
-	p = arena_alloc(&x->arena, 3 * h->path.n);
-	if (!p)
-		return CAUSE_NO_MEMORY;
-	*path = (struct str){ p, path_normal(h->path, p) };
-	return CAUSE_NONE;
-}
-
-static enum cause find_route(struct exchange *x, struct head *h)
-{
-	struct route_query q = {
-		.host = h->authority, .method = h->method,
-		.header = header_of, .ctx = h,
-	};
-	const struct route *route;
-
-	if (path_to_match(x, h, &q.path) != CAUSE_NONE)
-		return CAUSE_NO_MEMORY;
-	if (h->target.n > h->path.n)
-		q.query = (struct str){ h->path.p + h->path.n + 1, h->target.n - h->path.n - 1 };
-	switch (snapshot_find(x->w->snapshot, &q, &route)) {
-	case ROUTE_FOUND:
-		break;
-	case ROUTE_NONE:
-		return CAUSE_NO_ROUTE;
-	case ROUTE_UNDECIDED:
-		return CAUSE_NO_SERVICE;
-	}
-	x->route = route_ref(route);
-	x->body_limit = route->spec.body_limit;
-	if (route->spec.rewrite != REWRITE_NONE && !str_eq(q.path, h->path))
-		return CAUSE_AMBIGUOUS_PATH;
-	return route->spec.action == ROUTE_INVALID ? CAUSE_NO_SERVICE : CAUSE_NONE;
-}
-
-static bool may_upgrade(const struct exchange *x, struct str protocol)
-{
-	const struct listener *l = &x->w->settings->listeners[x->client->listener];
-
-	for (unsigned i = 0; i < l->n_upgrade; i++)
-		if (str_ieq(l->upgrade[i], protocol))
-			return true;
-	return false;
-}
-
-/* --- choosing an endpoint --- */
-
-static uint32_t *cursor_of(struct worker *w, const struct service *s)
-{
-	uint32_t n = w->n_cursors ? w->n_cursors : 8, *grown;
-
-	if (s->index < w->n_cursors)
-		return &w->cursors[s->index];
-	while (n <= s->index)
-		n *= 2;
-	grown = mem_realloc(w->cursors, n * sizeof *grown);
-	if (!grown)
-		return NULL;
-	/* workers start at different endpoints, so that the first requests spread */
-	for (uint32_t i = w->n_cursors; i < n; i++)
-		grown[i] = w->index;
-	w->cursors = grown;
-	w->n_cursors = n;
-	return &w->cursors[s->index];
-}
-
-static enum cause choose_endpoint(struct exchange *x)
-{
-	uint32_t *cursor = cursor_of(x->w, x->route->spec.service);
-
-	if (!cursor)
-		return CAUSE_NO_MEMORY;
-	x->endpoint = endpoint_pick(x->route->spec.service, cursor, &x->tried);
-	return x->endpoint ? CAUSE_NONE : CAUSE_NO_ENDPOINT;
-}
-
-static struct str host_for(const struct exchange *x, struct str authority)
-{
-	const struct service *s = x->route->spec.service;
-
-	switch (s->host) {
-	case SERVICE_HOST_LITERAL:
-		return service_host_literal(s);
-	case SERVICE_HOST_ENDPOINT:
-		return x->endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(x->endpoint);
-	default:
-		break;
-	}
-	if (authority.n)
-		return authority;
-	/* an HTTP/1.0 client that names no host */
-	return x->endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(x->endpoint);
-}
-
-/* Another endpoint than those that were tried; false when there is none left to try. */
-static bool next_endpoint(struct exchange *x)
-{
-	const struct service *s = x->route->spec.service;
-	struct str old = host_for(x, (struct str){0}), new;
-	char *p, *head;
-	size_t before;
-
-	endpoint_tried_add(&x->tried, x->endpoint);
-	if (++x->tries >= EXCHANGE_TRIES || x->tries >= s->n_endpoints || choose_endpoint(x) != CAUSE_NONE)
-		return false;
-	COUNT(x->w, retries);
-	if (s->host != SERVICE_HOST_ENDPOINT)
-		return true;
-	/* the Host line, which the codec puts first, names the endpoint */
-	new = host_for(x, (struct str){0});
-	p = memmem(x->head.p, x->head.n, "\r\nHost: ", 8);
-	CHECK(p && str_starts((struct str){ p + 8, x->head.n - (size_t)(p + 8 - x->head.p) }, old));
-	before = (size_t)(p + 8 - x->head.p);
-	head = arena_alloc(&x->arena, x->head.n - old.n + new.n);
-	if (!head)
-		return false;
-	memcpy(head, x->head.p, before);
-	memcpy(head + before, new.p, new.n);
-	memcpy(head + before + new.n, p + 8 + old.n, x->head.n - before - old.n);
-	x->head = (struct str){ head, x->head.n - old.n + new.n };
-	return true;
-}
-
 /* --- dispatch --- */
 
 /* Asks for a connection until one is leased or waited for, or nobody is left to ask. */
@@ -326,7 +184,7 @@ static void dispatch(struct exchange *x, bool fresh)
 			return;
 		}
 		if (cause == CAUSE_NO_MEMORY || cause == CAUSE_NO_DESCRIPTORS || cause == CAUSE_QUEUE_FULL ||
-		    !next_endpoint(x))
+		    !routing_next_endpoint(x))
 			break;
 	}
 	exchange_fail(x, cause);
@@ -350,7 +208,7 @@ void exchange_leased(struct exchange *x, struct upstream *u, bool kept)
 void exchange_connect_failed(struct exchange *x, enum cause cause)
 {
 	CHECK(x->phase == PHASE_QUEUED);
-	if (cause == CAUSE_NO_MEMORY || cause == CAUSE_NO_DESCRIPTORS || cause == CAUSE_QUEUE_FULL || !next_endpoint(x)) {
+	if (cause == CAUSE_NO_MEMORY || cause == CAUSE_NO_DESCRIPTORS || cause == CAUSE_QUEUE_FULL || !routing_next_endpoint(x)) {
 		exchange_fail(x, cause);
 		return;
 	}
@@ -387,48 +245,6 @@ void exchange_upstream_lost(struct exchange *x, enum cause cause)
 
 /* --- from head to dispatch --- */
 
-/* Makes x->head, the bytes that the upstream gets. */
-static enum cause make_head(struct exchange *x, struct head *h)
-{
-	struct vec *v = &x->w->vec;
-	enum cause cause = forward_request(x, h);
-
-	if (cause != CAUSE_NONE)
-		return cause;
-	switch (route_rewrite_target(x->route, h->target, &x->arena, &h->target)) {
-	case OK:
-		break;
-	case ERR_MEM:
-		return CAUSE_NO_MEMORY;
-	default:
-		return CAUSE_BAD_REWRITE;
-	}
-	h->authority = host_for(x, h->authority);
-	h1_init(&x->upstream, CODEC_UPSTREAM, x->w->h1_upstream);
-	if (codec_put_head(&x->upstream.codec, 0, h, v) != OK || v->n != 1) {
-		vec_reset(v);
-		return CAUSE_BAD_REQUEST;
-	}
-	x->head = arena_dup(&x->arena, (struct str){ v->iov[0].iov_base, v->iov[0].iov_len });
-	vec_reset(v);
-	return x->head.p ? CAUSE_NONE : CAUSE_NO_MEMORY;
-}
-
-static enum cause prepare(struct exchange *x, struct head *h)
-{
-	enum cause cause = CAUSE_NONE;
-
-	if (h->has_length && h->length > x->body_limit)
-		return CAUSE_BODY_LIMIT;
-	if (h->upgrade.n && !may_upgrade(x, h->upgrade))
-		h->upgrade.n = 0;
-	cause = choose_endpoint(x);
-	if (cause == CAUSE_NONE)
-		cause = make_head(x, h);
-	x->replayable = h->body != BODY_SIZED || h->length <= x->w->settings->replay;
-	return cause;
-}
-
 /* For requests without a body, which are whole with their head. */
 static void note_end(struct exchange *x, struct str *rest)
 {
@@ -448,14 +264,14 @@ void exchange_begin(struct exchange *x, struct head *h, struct str *rest)
 	x->minor = h->minor;
 	note_for_log(x, h);
 	x->request_id = forward_request_id(x, h);
-	cause = find_route(x, h);
+	cause = routing_find(x, h);
 	if (cause == CAUSE_NONE && x->route->spec.action != ROUTE_SERVICE) {
 		note_end(x, rest);
 		local_route(x, h);
 		return;
 	}
 	if (cause == CAUSE_NONE)
-		cause = prepare(x, h);
+		cause = routing_prepare(x, h);
 	if (cause != CAUSE_NONE) {
 		note_end(x, rest);
 		exchange_fail(x, cause);

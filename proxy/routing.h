@@ -1,0 +1,19 @@
+/* Where a request goes: its route, an endpoint of the route's service, and the head
+ * that this endpoint gets. */
+#ifndef THIMBLE_PROXY_ROUTING_H
+#define THIMBLE_PROXY_ROUTING_H
+
+#include "proxy/exchange.h"
+
+/* Finds the route of `h`: x->route is a reference then, and the exchange's limits are the route's.
+ * CAUSE_NONE, or why there is none or it cannot be used. */
+enum cause routing_find(struct exchange *x, struct head *h) MUST_USE;
+
+/* For a route to a service: chooses x->endpoint and makes x->head, in the arena, and the upstream
+ * codec.  `h` is changed into what the upstream gets.  CAUSE_NONE, or why not. */
+enum cause routing_prepare(struct exchange *x, struct head *h) MUST_USE;
+
+/* Another endpoint than those that were tried, and its head; false when there is none left to try. */
+bool routing_next_endpoint(struct exchange *x);
+
+#endif
