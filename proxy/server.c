@@ -342,6 +342,7 @@ int server_run(struct conf *c, const char *hint)
 		goto out;
 	conf_free(c);
 	c = NULL;
+	malloc_trim(0);		/* the tree of a large configuration was most of the heap */
 	if (!make_workers(&m) || !open_listeners(&m) || !catch_signals(&m))
 		goto out;
 	if (!start_threads(&m)) {
