@@ -72,6 +72,27 @@ static const char *host_parse(struct str host, bool brackets, enum conf_address_
 	return use == CONF_USE_ENDPOINT ? WANT_ENDPOINT : WANT_LISTEN;
 }
 
+/* What is wrong with a scheme or a user name in front of an address, or NULL. */
+static const char *front_wrong(struct str s, enum conf_address_use use)
+{
+	const char *at = s.n ? memmem(s.p, s.n, "://", 3) : NULL;
+	struct str scheme = {s.p, at ? (size_t)(at - s.p) : 0};
+	bool http = str_ieq(scheme, STR("http"));
+
+	if (s.n && str_starts(s, STR("unix:")))
+		return NULL;
+	if (str_ieq(scheme, STR("https")) || str_ieq(scheme, STR("wss")))
+		return use == CONF_USE_LISTEN ? "TLS is not available yet: write the address alone, without a scheme"
+			: "TLS is not available yet: the only scheme of an endpoint is http://";
+	if (at && use == CONF_USE_LISTEN)
+		return "an address to listen on has no scheme: write the address alone";
+	if (scheme.n && !http && !memchr(s.p, '/', scheme.n))
+		return "the only scheme of an endpoint is http://; TLS is not available yet";
+	if (s.n && memchr(s.p, '@', s.n))
+		return "user names and passwords are not taken: write the address alone";
+	return NULL;
+}
+
 /* Takes http:// off an endpoint; NULL, or what is wrong. */
 static const char *scheme_take(struct str *s, bool *http)
 {
@@ -81,11 +102,9 @@ static const char *scheme_take(struct str *s, bool *http)
 		s->n -= 7;
 		if (s->n && s->p[s->n - 1] == '/')
 			s->n--;
-	} else if (s->n >= 8 && str_ieq((struct str){s->p, 8}, STR("https://"))) {
-		return "https:// to an endpoint is not supported, only http://";
 	}
 	if (s->n && !str_starts(*s, STR("unix:")) && memchr(s->p, '/', s->n))
-		return memmem(s->p, s->n, "://", 3) ? "the only scheme of an endpoint is http://" : NO_PATH;
+		return NO_PATH;
 	return NULL;
 }
 
@@ -93,10 +112,9 @@ static const char *port_parse(struct str s, enum conf_address_use use, uint16_t 
 {
 	uint64_t v;
 
-	if (conf_read_count(s, &v) || v > 65535)
-		return "a port is a number from 1 to 65535";
-	if (!v && use == CONF_USE_ENDPOINT)
-		return "a port is a number from 1 to 65535";
+	if (conf_read_count(s, &v) || v > 65535 || (!v && use == CONF_USE_ENDPOINT))
+		return use == CONF_USE_ENDPOINT ? "a port is a number from 1 to 65535"
+			: "a port is a number from 1 to 65535, or 0: the kernel picks one";
 	*port = (uint16_t)v;
 	return NULL;
 }
@@ -136,10 +154,12 @@ static const char *inet_parse(struct str s, enum conf_address_use use, bool http
 const char *conf_read_address(struct str s, enum conf_address_use use, struct conf_address *out)
 {
 	struct conf_address a = {.pos = out->pos, .path = STR("")};
-	const char *wrong;
+	const char *wrong = front_wrong(s, use);
 	bool http = false;
 
-	if (use == CONF_USE_ENDPOINT && (wrong = scheme_take(&s, &http)))
+	if (!wrong && use == CONF_USE_ENDPOINT)
+		wrong = scheme_take(&s, &http);
+	if (wrong)
 		return wrong;
 	a.text = s;
 	wrong = !http && str_starts(s, STR("unix:")) ? unix_parse(s, &a) : inet_parse(s, use, http, &a);
@@ -155,9 +175,13 @@ const char *conf_read_cidr(struct str s, struct conf_cidr *out)
 	struct conf_cidr c = {.kind = CONF_INET};
 	uint64_t bits, most = 32;
 
+	if (str_eq(s, STR("unix:"))) {
+		*out = (struct conf_cidr){.kind = CONF_UNIX};
+		return NULL;
+	}
 	if (!ip_parse(AF_INET, ip, c.ip)) {
 		if (!ip_parse(AF_INET6, ip, c.ip))
-			return "not an IP address or network, such as 10.0.0.0/8";
+			return "not an IP address or a network, such as 10.0.0.0/8, or \"unix:\"";
 		c.kind = CONF_INET6;
 		most = 128;
 	}

@@ -46,6 +46,7 @@ static struct conf *conf_build(const struct conf_node *root, struct arena *scrat
 
 	if (!c)
 		return NULL;
+	c->file = conf_walk_dup(&w, str_of(errors->file));
 	conf_walk_file(&w, root);
 	if (!conf_errors_any(errors))
 		return c;

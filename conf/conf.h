@@ -35,7 +35,7 @@ struct conf_address {
 };
 
 struct conf_cidr {
-	enum conf_address_kind kind;	/* CONF_INET or CONF_INET6 */
+	enum conf_address_kind kind;	/* CONF_UNIX: all peers on unix sockets; bits 0, ip zero */
 	uint8_t bits;
 	uint8_t ip[16];
 };
@@ -92,6 +92,7 @@ struct conf_service {
 	struct conf_pos pos;
 	struct str name;
 	uint32_t index;			/* its place in conf.services */
+	bool used;			/* by a route */
 	struct conf_address_list endpoints;	/* may be empty: 503 */
 	enum conf_host_kind host_kind;
 	struct str host;		/* of CONF_HOST_NAME */
@@ -184,6 +185,7 @@ struct conf_log {
 
 struct conf {
 	struct arena arena;		/* holds all of the tree but this struct */
+	struct str file;		/* what messages call it */
 	uint32_t workers;		/* 0: one per processor */
 	struct conf_listen *listens;	/* at least one */
 	size_t listen_count;
@@ -234,6 +236,10 @@ struct conf *conf_load(const char *path, conf_env *env, struct conf_errors *erro
 /* One service, one route for everything: requests that come in at `listen`
  * (NULL: 127.0.0.1:8080) go to the endpoint `to`. */
 struct conf *conf_for_target(const char *to, const char *listen, struct conf_errors *errors) MUST_USE;
+
+/* What is odd but not wrong, `file:line:column: warning: text` for each: a service
+ * that no route uses.  How many there are. */
+size_t conf_warnings_print(const struct conf *c, FILE *to);
 
 /* NULL is fine. */
 void conf_free(struct conf *c);

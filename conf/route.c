@@ -7,6 +7,7 @@
  * Never     matches a request: that is dispatch.
  * Invariant a route of the tree has one action, and a path that a request can have.
  */
+#include "conf/slip.h"
 #include "conf/walk.h"
 #include "lib/base/path.h"
 
@@ -77,10 +78,25 @@ static struct str path_read(struct conf_walk *w, const struct conf_key *k, const
 	return (struct str){NULL, 0};
 }
 
+/* The same for a prefix, which is literal: a `*` at its end is a slip. */
+static struct str prefix_read(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n)
+{
+	struct str s = path_read(w, k, n);
+	size_t size = n->text.n;
+
+	if (!s.n || s.p[s.n - 1] != '*')
+		return s;
+	while (size > 1 && strchr("*/", n->text.p[size - 1]))
+		size--;
+	conf_errors_add(w->errors, n->pos, "the path `%.80s` ends in `*`: a prefix needs none, write `%.*s`", n->text.p,
+			size > 80 ? 80 : (int)size, n->text.p);
+	return (struct str){NULL, 0};
+}
+
 void conf_read_prefix(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
 {
 	struct conf_route *r = at;
-	struct str s = path_read(w, k, n);
+	struct str s = prefix_read(w, k, n);
 
 	if (!s.n)
 		return;
@@ -103,7 +119,7 @@ void conf_read_exact(struct conf_walk *w, const struct conf_key *k, const struct
 
 void conf_read_new_prefix(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
 {
-	struct str s = path_read(w, k, n);
+	struct str s = prefix_read(w, k, n);
 
 	if (s.n)
 		*(struct str *)at = s;
@@ -209,6 +225,7 @@ void conf_read_service_name(struct conf_walk *w, const struct conf_key *k, const
 
 		if (!rc) {
 			r->service = w->by_name[middle];
+			w->by_name[middle]->used = true;
 			return;
 		}
 		if (rc < 0)
@@ -273,7 +290,8 @@ void conf_read_routes(struct conf_walk *w, const struct conf_key *k, const struc
 		if (n->kind == CONF_NODE_TEXT && !n->text.n)
 			conf_errors_add(w->errors, n->pos, "nothing to serve: `%s` is empty", k->name);
 		else if (n->kind != CONF_NODE_BAD)
-			conf_errors_add(w->errors, n->pos, "`%s` is a list, not %s", k->name, conf_node_what(n));
+			conf_errors_add(w->errors, n->pos, "`%s` is a list, not %s%s", k->name, conf_node_what(n),
+					conf_slip_key(n->first ? n->first->key : STR("")));
 		return;
 	}
 	if (!n->count)

@@ -17,6 +17,7 @@
 
 #include "conf/errors.h"
 #include "conf/expand.h"
+#include "conf/slip.h"
 
 #define TREE_DEPTH 12
 #define TREE_NODES 4000000u
@@ -40,6 +41,11 @@ struct reader {
 	size_t depth;
 	struct conf_node *root;
 	uint32_t nodes, documents;
+	struct {
+		struct conf_pos end;
+		bool dollar, wrong;	/* a `$` is its last byte; it was reported */
+		size_t errors;		/* before it */
+	} plain;		/* the last plain scalar, for what may follow it */
 };
 
 struct str conf_dup(struct arena *arena, struct str s)
@@ -104,26 +110,30 @@ static struct conf_pos pos_of_byte(struct str text, size_t offset)
 	return pos;
 }
 
-/* The byte that a mark points at, or NUL: only for a better message. */
-static char byte_at(struct str text, struct conf_pos pos)
+/* A better word for what libyaml could not read, at *pos, which may move; NULL: none. */
+static const char *yaml_slip(struct reader *r, struct conf_pos *pos)
 {
-	size_t at = 0;
+	const yaml_parser_t *y = &r->yaml;
+	struct conf_pos end = r->plain.end;
+	struct str at = conf_slip_at(r->text, *pos);
+	const char *slip = end.line ? conf_slip_scalar(r->text, r->plain.dollar, &end) : NULL;
 
-	for (; at < text.n && pos.line > 1; pos.line--) {
-		while (at < text.n && !conf_break_size((struct str){text.p + at, text.n - at}))
-			at++;
-		at += conf_break_size((struct str){text.p + at, text.n - at});
+	if (slip) {
+		if (r->plain.wrong)
+			r->errors->count = r->plain.errors;	/* what was wrong with the half that was read */
+		*pos = end;
+		return slip;
 	}
-	for (; at < text.n && pos.column > 1; at++)
-		pos.column -= at + 1 == text.n || ((unsigned char)text.p[at + 1] & 0xc0) != 0x80;
-	return at < text.n ? text.p[at] : '\0';
+	if (at.n && at.p[0] == '\t')
+		return "a tab cannot be here; YAML wants spaces";
+	return y->problem ? conf_slip(r->text, y->problem, (uint32_t)y->context_mark.line + 1, pos) : NULL;
 }
 
 static enum err yaml_failed(struct reader *r)
 {
 	const yaml_parser_t *y = &r->yaml;
 	struct conf_pos pos = pos_of(y->problem_mark);
-	const char *problem = y->problem ? y->problem : "cannot be read";
+	const char *problem = y->problem ? y->problem : "cannot be read", *slip;
 
 	if (y->error == YAML_MEMORY_ERROR) {
 		r->errors->no_memory = true;
@@ -135,8 +145,8 @@ static enum err yaml_failed(struct reader *r)
 	}
 	if (y->context && strstr(y->context, "an alias"))
 		conf_errors_add(r->errors, pos_of(y->context_mark), "a value that begins with `*` must be in quotes");
-	else if (byte_at(r->text, pos) == '\t')
-		conf_errors_add(r->errors, pos, "a tab cannot be here; YAML wants spaces");
+	else if ((slip = yaml_slip(r, &pos)))
+		conf_errors_add(r->errors, pos, "%s", slip);
 	else if (y->context)
 		conf_errors_add(r->errors, pos, "not valid YAML: %s, %s on line %zu", problem, y->context,
 				y->context_mark.line + 1);
@@ -244,7 +254,8 @@ static enum err open_node(struct reader *r, enum conf_node_kind kind, struct con
 
 	if (wants_key(r)) {
 		conf_errors_add(r->errors, pos, "a key must be a plain word, not %s",
-				kind == CONF_NODE_MAP ? "a map; quote a value that begins with `{`" : "a list");
+				kind == CONF_NODE_MAP ? "a map; quote a value that begins with `{`"
+				: "a list; quote a value that begins with `[`");
 		return ERR_SYNTAX;
 	}
 	if (r->depth == TREE_DEPTH) {
@@ -278,6 +289,18 @@ static enum err scalar_key(struct reader *r, const yaml_event_t *ev)
 	return ERR_MEM;
 }
 
+static void plain_note(struct reader *r, const yaml_event_t *ev, struct str raw)
+{
+	if (!raw.n)
+		return;	/* nothing stands there: what is before it counts */
+	r->plain.end = (struct conf_pos){0};
+	if (ev->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
+		r->plain.end = pos_of(ev->end_mark);
+	r->plain.dollar = raw.p[raw.n - 1] == '$';
+	r->plain.wrong = false;
+	r->plain.errors = r->errors->count;
+}
+
 static enum err scalar(struct reader *r, const yaml_event_t *ev)
 {
 	struct str raw = {(const char *)ev->data.scalar.value, ev->data.scalar.length};
@@ -287,6 +310,7 @@ static enum err scalar(struct reader *r, const yaml_event_t *ev)
 	struct conf_node *n;
 
 	refuse_extras(r, pos, ev->data.scalar.anchor, ev->data.scalar.tag);
+	plain_note(r, ev, raw);
 	if (wants_key(r))
 		return scalar_key(r, ev);
 	if (!raw.n && plain && r->depth && r->stack[r->depth - 1].has_key)
@@ -295,8 +319,10 @@ static enum err scalar(struct reader *r, const yaml_event_t *ev)
 	if (!n)
 		return ERR_SYNTAX;
 	begin.column += exact && !plain;
-	if (!conf_expand(&r->expand, raw, begin, exact, &n->text))
+	if (!conf_expand(&r->expand, raw, begin, exact, &n->text)) {
 		n->kind = CONF_NODE_BAD;
+		r->plain.wrong = true;
+	}
 	return OK;
 }
 

@@ -137,6 +137,15 @@ void conf_read_header_names(struct conf_walk *w, const struct conf_key *k, const
 			header_add(w, at, c->text, STR(""), c->pos);
 }
 
+/* `unix:` in a list; without quotes YAML takes it for a key without a value. */
+static struct str network_text(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n)
+{
+	if (n->kind == CONF_NODE_MAP && n->count == 1 && str_eq(n->first->key, STR("unix")) &&
+	    n->first->kind == CONF_NODE_TEXT && !n->first->text.n)
+		return STR("unix:");
+	return conf_walk_text(w, k, n) ? n->text : (struct str){NULL, 0};
+}
+
 void conf_read_networks(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
 {
 	struct conf_cidr_list list = {0};
@@ -149,13 +158,13 @@ void conf_read_networks(struct conf_walk *w, const struct conf_key *k, const str
 	if (!list.items)
 		return;
 	for (; count; count--, c = c->next) {
-		const char *wrong;
+		struct str text = network_text(w, k, c);
+		const char *wrong = text.n ? conf_read_cidr(text, &list.items[list.count]) : NULL;
 
-		if (!conf_walk_text(w, k, c))
+		if (!text.n)
 			continue;
-		wrong = conf_read_cidr(c->text, &list.items[list.count]);
 		if (wrong)
-			conf_errors_add(w->errors, c->pos, "`%.60s`: %s", c->text.p, wrong);
+			conf_errors_add(w->errors, c->pos, "`%.60s`: %s", text.p, wrong);
 		else
 			list.count++;
 	}

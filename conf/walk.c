@@ -10,6 +10,7 @@
  */
 #include "conf/walk.h"
 
+#include "conf/slip.h"
 #include "lib/base/check.h"
 
 void *conf_walk_alloc(struct conf_walk *w, size_t n)
@@ -33,13 +34,20 @@ struct str conf_walk_dup(struct conf_walk *w, struct str s)
 	return STR("");
 }
 
+/* `{path}` without quotes. */
+static bool is_placeholder(const struct conf_node *n)
+{
+	return n->kind == CONF_NODE_MAP && n->count == 1 && n->first->kind == CONF_NODE_TEXT && !n->first->text.n;
+}
+
 bool conf_walk_text(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n)
 {
 	if (n->kind == CONF_NODE_BAD)
 		return false;
 	if (n->kind == CONF_NODE_TEXT && n->text.n)
 		return true;
-	conf_errors_add(w->errors, n->pos, "`%s` needs a text, not %s", k->name, conf_node_what(n));
+	conf_errors_add(w->errors, n->pos, "`%s` needs a text, not %s%s", k->name, conf_node_what(n),
+			is_placeholder(n) ? "; quote a value that begins with `{`" : "");
 	return false;
 }
 
@@ -102,21 +110,44 @@ static const struct conf_key *key_find(enum conf_noun noun, struct str name, str
 	return NULL;
 }
 
+/* What to say about a key that no other key is near to: ": why; its keys are ...". */
+static void key_lost(enum conf_noun noun, struct str name, char *out, size_t size)
+{
+	static const char tls[] = "tls|ssl|https|cert|certificate|certificates|acme";
+	size_t count, used;
+	const struct conf_key *keys = conf_keys(&count);
+	const char *before = "; its keys are";
+
+	used = (size_t)snprintf(out, size, "%s",
+				conf_word_find(tls, name, NULL) >= 0 ? ": TLS is not available yet" : "");
+	for (size_t i = 0; i < count && used < size; i++) {
+		if (!conf_key_in(&keys[i], noun))
+			continue;
+		used += (size_t)snprintf(out + used, size - used, "%s `%s`", before, keys[i].name);
+		before = ",";
+	}
+}
+
 static void key_unknown(struct conf_walk *w, enum conf_noun noun, const struct conf_node *n,
 			const struct conf_near *near)
 {
 	size_t count;
 	const struct conf_key *keys = conf_keys(&count), *other = NULL;
+	const char *slip = conf_slip_key(n->key);
+	char rest[400];
 
 	for (size_t i = 0; i < count && !other; i++)
 		if (str_eq(str_of(keys[i].name), n->key))
 			other = &keys[i];
-	if (near->best.n || !other)
-		conf_errors_add(w->errors, n->key_pos, "unknown key `%.80s` in %s%s", n->key.p, conf_noun_name(noun),
-				conf_walk_hint(w, near));
+	if (*slip)
+		snprintf(rest, sizeof rest, "%s", slip);
+	else if (near->best.n)
+		snprintf(rest, sizeof rest, "%s", conf_walk_hint(w, near));
+	else if (other)
+		snprintf(rest, sizeof rest, "; it is a key of %s", conf_noun_name(other->noun));
 	else
-		conf_errors_add(w->errors, n->key_pos, "unknown key `%.80s` in %s; it is a key of %s", n->key.p,
-				conf_noun_name(noun), conf_noun_name(other->noun));
+		key_lost(noun, n->key, rest, sizeof rest);
+	conf_errors_add(w->errors, n->key_pos, "unknown key `%.80s` in %s%s", n->key.p, conf_noun_name(noun), rest);
 }
 
 /* Where the struct is that a key belongs to; in `defaults` that is a template. */
@@ -139,11 +170,30 @@ static void keys_required(struct conf_walk *w, enum conf_noun noun, const struct
 			conf_errors_add(w->errors, map->pos, "%s needs `%s`", conf_noun_name(noun), keys[i].name);
 }
 
+/* A redirect or an answer as a text alone: what to write for it. */
+static void short_form(enum conf_noun noun, struct str s, char *out, size_t size)
+{
+	const char *key = noun == CONF_REDIRECT ? "redirect: {to" : "answer: {body", *quote = "";
+
+	*out = '\0';
+	if ((noun != CONF_REDIRECT && noun != CONF_ANSWER) || !s.n || s.n > 80)
+		return;
+	if (noun == CONF_ANSWER && strspn(s.p, "0123456789") == s.n)
+		key = "answer: {status";
+	if (strcspn(s.p, "{}[],#&*!|>'\"%@` ") != s.n)
+		quote = strchr(s.p, '"') ? "'" : "\"";
+	snprintf(out, size, ": write `%s: %s%s%s}`", key, quote, s.p, quote);
+}
+
 static bool is_map(struct conf_walk *w, enum conf_noun noun, const struct conf_node *n)
 {
+	char form[128] = "";
+
+	if (n->kind == CONF_NODE_TEXT)
+		short_form(noun, n->text, form, sizeof form);
 	if (n->kind != CONF_NODE_MAP && n->kind != CONF_NODE_BAD)
-		conf_errors_add(w->errors, n->pos, "%s is a map of keys, not %s", conf_noun_name(noun),
-				conf_node_what(n));
+		conf_errors_add(w->errors, n->pos, "%s is a map of keys, not %s%s", conf_noun_name(noun),
+				conf_node_what(n), form);
 	return n->kind == CONF_NODE_MAP;
 }
 

@@ -44,6 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (size_t j = 0; j < errors.items[i].text.n; j++)
 			CHECK((unsigned char)errors.items[i].text.p[j] >= 0x20);
 	conf_errors_print(&errors, nowhere);
+	if (c)
+		CHECK(conf_warnings_print(c, nowhere) <= c->service_count);
 	conf_free(c);
 	conf_errors_fini(&errors);
 	return 0;

@@ -141,18 +141,60 @@ static void services_and_routes_are_read(void **state)
 	conf_free(c);
 }
 
+static void unix_peers_are_trusted_by_a_word(void **state)
+{
+	static const char *const forms[] = {"'unix:'", "['10.0.0.0/8', \"unix:\"]", "\n  - 10.0.0.0/8\n  - unix:\n"};
+	char text[200];
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		const struct conf_cidr_list *l;
+		struct conf *c;
+
+		snprintf(text, sizeof text, "defaults:\n  trusted_proxies: %s\nroutes: [{answer: {}}]\n", forms[i]);
+		c = parse_ok(text);
+		l = &c->listens[0].trusted_proxies;
+		assert_int_equal(l->count, i ? 2 : 1);
+		assert_int_equal(l->items[0].kind, i ? CONF_INET : CONF_UNIX);
+		assert_int_equal(l->items[l->count - 1].kind, CONF_UNIX);
+		assert_int_equal(l->items[l->count - 1].bits, 0);
+		assert_memory_equal(l->items[l->count - 1].ip, (uint8_t[16]){0}, 16);
+		conf_free(c);
+	}
+}
+
+static void what_is_odd_is_warned_of(void **state)
+{
+	struct conf *c = parse_ok("services:\n  old: 1.2.3.4:5\n  web: []\n  older: []\n"
+				  "routes: [{service: web}, {path: /x, service: web}]\n");
+	char *out = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&out, &n);
+
+	(void)state;
+	assert_int_equal(conf_warnings_print(c, f), 2);
+	fclose(f);
+	assert_string_equal(out, "t.yaml:2:3: warning: no route leads to the service `old`\n"
+			    "t.yaml:4:3: warning: no route leads to the service `older`\n");
+	free(out);
+	assert_true(!c->services[0].used && c->services[1].used);
+	conf_free(c);
+}
+
 static void paths_are_normal(void **state)
 {
 	struct conf *c = parse_ok("routes:\n"
 				  "- {path: /caf\xc3\xa9/, answer: {}}\n"
+				  "- {path: {exact: /x/*}, answer: {}}\n"
 				  "- {path: {exact: /%7eme%2fx%c3%a9/}, service: a, host: x.de}\n"
 				  "- {path: /x, service: a, replace_prefix: /\xc3\xa9/}\n"
 				  "services: {a: []}\n");
 
 	(void)state;
 	assert_str(c->routes[0].path, "/caf%C3%A9");
-	assert_str(c->routes[1].path, "/~me%2Fx%C3%A9/");
-	assert_str(c->routes[2].replace_prefix, "/%C3%A9/");
+	assert_str(c->routes[1].path, "/x/*");
+	assert_str(c->routes[2].path, "/~me%2Fx%C3%A9/");
+	assert_str(c->routes[3].replace_prefix, "/%C3%A9/");
 	conf_free(c);
 }
 
@@ -247,6 +289,7 @@ static void a_target_is_enough(void **state)
 	c = conf_for_target("http://127.0.0.1:3000", NULL, &e);
 	assert_non_null(c);
 	assert_int_equal(c->listens[0].address.port, 8080);
+	assert_int_equal(conf_warnings_print(c, stderr), 0);
 	assert_true(c->route_count == 1 && !c->routes[0].hosts.count && c->routes[0].service == c->services);
 	assert_int_equal(c->services[0].endpoints.items[0].port, 3000);
 	conf_free(c);
@@ -407,6 +450,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(listeners_are_read),
 		cmocka_unit_test(services_and_routes_are_read),
+		cmocka_unit_test(unix_peers_are_trusted_by_a_word),
+		cmocka_unit_test(what_is_odd_is_warned_of),
 		cmocka_unit_test(paths_are_normal),
 		cmocka_unit_test(top_maps_are_read),
 		cmocka_unit_test(variables_are_values),
