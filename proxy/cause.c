@@ -20,7 +20,7 @@ enum cause cause_of_answer_fault(enum codec_fault fault, bool head_passed)
 	case FAULT_HEAD_SIZE:
 	case FAULT_FIELD_COUNT:
 		return CAUSE_ANSWER_HEAD_SIZE;
-	case FAULT_STATUS:
+	case FAULT_SWITCH:
 		return CAUSE_BAD_UPGRADE;
 	default:
 		return CAUSE_BAD_ANSWER;

@@ -64,7 +64,8 @@ enum codec_fault {
 	FAULT_CHUNK, FAULT_CHUNK_OVERHEAD, FAULT_TRAILER,
 	FAULT_CONNECT,		/* CONNECT: we are no forward proxy */
 	FAULT_CONNECTION,	/* a Connection field that names too much */
-	FAULT_STATUS,		/* answer status that is not 100..599, or 101 unasked */
+	FAULT_STATUS,		/* answer status that is not 100..599 */
+	FAULT_SWITCH,		/* 101 to a request that did not ask for it */
 	FAULT_INTERIM,		/* too many 1xx */
 	FAULT_EXTRA,		/* bytes behind the end of an answer */
 	FAULT_CUT,		/* the connection ended inside a message */
@@ -138,5 +139,7 @@ MUST_USE static inline enum err codec_put_end(struct codec *c, uint32_t stream, 
  * line of plain text that says what is wrong. */
 unsigned codec_fault_status(enum codec_fault f);
 struct str codec_fault_text(enum codec_fault f);
+/* A short name of a fault for logs and counters, "" for FAULT_NONE. */
+struct str codec_fault_token(enum codec_fault f);
 
 #endif

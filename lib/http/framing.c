@@ -411,7 +411,7 @@ static enum codec_fault interim_or_switch(struct head *h, const struct facts *x,
 		return FAULT_NONE;
 	h->upgrade = upgrade_of(x);
 	if (!upgrade_asked || h->minor == 0 || h->upgrade.n == 0)
-		return FAULT_STATUS;
+		return FAULT_SWITCH;
 	h->body = BODY_TUNNEL;
 	return FAULT_NONE;
 }

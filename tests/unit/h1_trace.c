@@ -51,7 +51,7 @@ const char *fault_name(enum codec_fault f)
 	static const char *const names[FAULT_N] = {
 		"NONE", "SYNTAX", "VERSION", "HEAD_SIZE", "FIELD_COUNT", "TARGET_SIZE", "HOST", "TARGET", "LENGTH",
 		"TRANSFER_CODING", "CODING_UNKNOWN", "BOTH_LENGTHS", "FOLD", "CHUNK", "CHUNK_OVERHEAD", "TRAILER",
-		"CONNECT", "CONNECTION", "STATUS", "INTERIM", "EXTRA", "CUT",
+		"CONNECT", "CONNECTION", "STATUS", "SWITCH", "INTERIM", "EXTRA", "CUT",
 	};
 
 	return names[f];

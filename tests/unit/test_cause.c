@@ -92,7 +92,8 @@ static void of_answer_faults(void **state)
 	assert_int_equal(cause_of_answer_fault(FAULT_CHUNK, true), CAUSE_ANSWER_BROKEN);
 	assert_int_equal(cause_of_answer_fault(FAULT_CUT, false), CAUSE_UPSTREAM_CLOSED);
 	assert_int_equal(cause_of_answer_fault(FAULT_HEAD_SIZE, false), CAUSE_ANSWER_HEAD_SIZE);
-	assert_int_equal(cause_of_answer_fault(FAULT_STATUS, false), CAUSE_BAD_UPGRADE);
+	assert_int_equal(cause_of_answer_fault(FAULT_SWITCH, false), CAUSE_BAD_UPGRADE);
+	assert_int_equal(cause_of_answer_fault(FAULT_STATUS, false), CAUSE_BAD_ANSWER);
 }
 
 int main(void)

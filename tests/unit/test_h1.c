@@ -166,7 +166,7 @@ static const struct row answers[] = {
 	{"too many interim", S("HTTP/1.1 100 C\r\n\r\nHTTP/1.1 100 C\r\n\r\nHTTP/1.1 100 C\r\n\r\nHTTP/1.1 100 C\r\n\r\n"),
 		"HEAD 100 C none\nHEAD 100 C none\nHEAD 100 C none\nBAD INTERIM\n"},
 	{"interim, then the end", S("HTTP/1.1 100 C\r\n\r\n"), "HEAD 100 C none\nBAD CUT\n"},
-	{"101 unasked", S("HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"), "BAD STATUS\n"},
+	{"101 unasked", S("HTTP/1.1 101 S\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"), "BAD SWITCH\n"},
 	{"both lengths", S(OK1 "Content-Length: 3\r\n" TE "\r\n0\r\n\r\n"), "BAD BOTH_LENGTHS\n"},
 	{"two lengths", S(OK1 "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"), "BAD LENGTH\n"},
 	{"a word as length", S(OK1 "Content-Length: abc\r\n\r\n"), "BAD LENGTH\n"},
