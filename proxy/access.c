@@ -407,7 +407,7 @@ static char *text_client(char *o, const struct access_record *r)
 }
 
 /* HTTP/1.0, HTTP/1.1, HTTP/2. */
-static char *put_protocol(char *o, const struct access_record *r)
+static char *put_version(char *o, const struct access_record *r)
 {
 	if (r->http_major == 1 && r->http_minor == 1)
 		return PUT(o, "HTTP/1.1");
@@ -417,6 +417,15 @@ static char *put_protocol(char *o, const struct access_record *r)
 		o = put_number(o, r->http_minor);
 	}
 	return o;
+}
+
+static char *put_protocol(char *o, const struct access_record *r, bool json)
+{
+	if (!r->http_major)
+		return json ? PUT(o, "null") : PUT(o, "-");
+	if (!json)
+		return put_version(o, r);
+	return PUT(put_version(PUT(o, "\""), r), "\"");
 }
 
 size_t access_text(char *out, const struct access_record *r, struct access_date *date)
@@ -429,7 +438,7 @@ size_t access_text(char *out, const struct access_record *r, struct access_date 
 	o = text_string(PUT(o, " method="), r->method, ACCESS_TOKEN_MAX, &cut);
 	o = text_string(PUT(o, " authority="), r->authority, ACCESS_AUTHORITY_MAX, &cut);
 	o = text_string(PUT(o, " target="), r->target, ACCESS_TARGET_MAX, &cut);
-	o = put_protocol(PUT(o, " protocol="), r);
+	o = put_protocol(PUT(o, " protocol="), r, false);
 	o = put_number(PUT(o, " status="), r->status);
 	o = put_number(PUT(o, " bytes_in="), r->bytes_in);
 	o = put_number(PUT(o, " bytes_out="), r->bytes_out);
@@ -440,6 +449,7 @@ size_t access_text(char *out, const struct access_record *r, struct access_date 
 	o = text_string(PUT(o, " service="), r->service, ACCESS_LABEL_MAX, &cut);
 	o = text_string(PUT(o, " endpoint="), r->endpoint, ACCESS_LABEL_MAX, &cut);
 	o = text_string(PUT(o, " cause="), r->cause, ACCESS_TOKEN_MAX, &cut);
+	o = text_string(PUT(o, " fault="), r->fault, ACCESS_TOKEN_MAX, &cut);
 	o = put_number(PUT(o, " retries="), r->retries);
 	o = text_string(PUT(o, " request_id="), r->request_id, ACCESS_LABEL_MAX, &cut);
 	o = text_string(PUT(o, " referer="), r->referer, ACCESS_REFERER_MAX, &cut);
@@ -472,8 +482,8 @@ size_t access_json(char *out, const struct access_record *r, struct access_date 
 	o = json_string(PUT(o, ",\"method\":"), r->method, ACCESS_TOKEN_MAX, &cut);
 	o = json_string(PUT(o, ",\"authority\":"), r->authority, ACCESS_AUTHORITY_MAX, &cut);
 	o = json_string(PUT(o, ",\"target\":"), r->target, ACCESS_TARGET_MAX, &cut);
-	o = put_protocol(PUT(o, ",\"protocol\":\""), r);
-	o = put_number(PUT(o, "\",\"status\":"), r->status);
+	o = put_protocol(PUT(o, ",\"protocol\":"), r, true);
+	o = put_number(PUT(o, ",\"status\":"), r->status);
 	o = put_number(PUT(o, ",\"bytes_in\":"), r->bytes_in);
 	o = put_number(PUT(o, ",\"bytes_out\":"), r->bytes_out);
 	o = json_duration(PUT(o, ",\"duration_us\":"), r->duration_us);
@@ -483,6 +493,7 @@ size_t access_json(char *out, const struct access_record *r, struct access_date 
 	o = json_string(PUT(o, ",\"service\":"), r->service, ACCESS_LABEL_MAX, &cut);
 	o = json_string(PUT(o, ",\"endpoint\":"), r->endpoint, ACCESS_LABEL_MAX, &cut);
 	o = json_string(PUT(o, ",\"cause\":"), r->cause, ACCESS_TOKEN_MAX, &cut);
+	o = json_string(PUT(o, ",\"fault\":"), r->fault, ACCESS_TOKEN_MAX, &cut);
 	o = put_number(PUT(o, ",\"retries\":"), r->retries);
 	o = json_string(PUT(o, ",\"request_id\":"), r->request_id, ACCESS_LABEL_MAX, &cut);
 	o = json_string(PUT(o, ",\"referer\":"), r->referer, ACCESS_REFERER_MAX, &cut);

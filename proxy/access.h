@@ -22,7 +22,7 @@ struct access_record {
 	struct str method;
 	struct str authority;
 	struct str target;		/* with its query string */
-	uint8_t http_major, http_minor;
+	uint8_t http_major, http_minor;	/* major 0: not known */
 	uint16_t status;		/* as sent to the client; 0: none was sent */
 	uint64_t bytes_in;		/* request body */
 	uint64_t bytes_out;		/* body sent to the client */
@@ -34,6 +34,7 @@ struct access_record {
 	struct str service;
 	struct str endpoint;		/* address and port */
 	struct str cause;		/* short token; empty when nothing went wrong */
+	struct str fault;		/* which rule of HTTP a refused message broke; mostly empty */
 	unsigned retries;
 	struct str request_id;
 	struct str referer;

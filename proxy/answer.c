@@ -49,8 +49,8 @@ static void wait_for_bytes(struct exchange *x)
 	uint32_t ms = x->route->spec.between_bytes_ms;
 
 	if (x->phase == PHASE_SENT)
-		ms = x->route->spec.first_byte_ms;
-	if (ms)
+		request_wait(x, true);
+	else if (ms)
 		worker_wait(x->w, &x->up->c, ttl_list_for(&x->w->ttl, ms));
 	else
 		worker_wait_end(&x->up->c);
@@ -79,6 +79,7 @@ static bool answer_head(struct exchange *x, struct head *h)
 	}
 	if (interim) {
 		exchange_move(x, MOVE_INTERIM);
+		request_wait(x, true);
 		return true;
 	}
 	x->status = h->status;
@@ -92,6 +93,10 @@ static void answer_bad(struct exchange *x, enum codec_fault fault)
 {
 	bool passed = x->phase == PHASE_REPLYING;
 
+	if (fault != FAULT_CUT) {
+		x->fault = (uint8_t)fault;
+		COUNT(x->w, fault[fault]);
+	}
 	if (passed && !answer_flush(x))	/* what came before is good */
 		return;
 	vec_reset(&x->w->vec);
@@ -217,7 +222,7 @@ void answer_read(struct exchange *x)
 		answer_feed(x, &in, n == 0);
 		if (x->phase >= PHASE_TUNNEL || x->up != u)
 			return;
-		if (!x->to_client)	/* by the phase that it has now */
+		if (!x->to_client && x->phase == PHASE_REPLYING)	/* a head must come whole in its time */
 			wait_for_bytes(x);
 		if (conn_keep(w, &x->up_in, in) != OK) {
 			exchange_fail(x, CAUSE_NO_MEMORY);

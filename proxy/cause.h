@@ -33,6 +33,7 @@
 	CAUSE(CONNECT_FAILED, "connect_failed", 502, "destination_ip_unroutable", "the endpoint could not be reached") \
 	CAUSE(UPSTREAM_CLOSED, "upstream_closed", 502, "connection_terminated", "the endpoint closed the connection before it answered") \
 	CAUSE(FIRST_BYTE_TIMEOUT, "first_byte_timeout", 504, "http_response_timeout", "the endpoint did not answer in time") \
+	CAUSE(SEND_TIMEOUT, "send_timeout", 504, "connection_write_timeout", "the endpoint did not take the request in time") \
 	CAUSE(BAD_ANSWER, "bad_answer", 502, "http_protocol_error", "the endpoint's answer is not valid HTTP") \
 	CAUSE(ANSWER_HEAD_SIZE, "answer_head_size", 502, "http_response_header_section_size", "the head of the endpoint's answer is too large") \
 	CAUSE(BAD_UPGRADE, "bad_upgrade", 502, "http_upgrade_failed", "the endpoint switched protocols unasked") \

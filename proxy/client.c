@@ -246,6 +246,11 @@ void client_visit(struct worker *w, struct conn *c)
 		head_read(w, c);
 }
 
+void client_drop(struct worker *w, struct conn *c)
+{
+	client_close(w, c, false);
+}
+
 void client_timeout(struct worker *w, struct conn *c)
 {
 	struct exchange *x;
@@ -268,13 +273,13 @@ void client_timeout(struct worker *w, struct conn *c)
 	exchange_answer_cause(x, CAUSE_HEAD_TIMEOUT);
 }
 
-void client_next(struct worker *w, struct conn *c, struct buf **rest, bool keep)
+void client_next(struct worker *w, struct conn *c, struct buf **rest, enum client_fate fate)
 {
 	worker_wait_end(c);
 	c->t.state = CONN_IDLE;
 	c->work.head = NULL;
-	if (!keep) {
-		bool quiet = !*rest && !(c->t.flags & CONN_READABLE);
+	if (fate != CLIENT_KEEP) {
+		bool quiet = fate == CLIENT_CLOSE && !*rest && !(c->t.flags & CONN_READABLE);
 
 		buf_free(rest, &w->budget);
 		if (quiet || !w->settings->timeouts.linger || (c->t.flags & CONN_BROKEN)) {
@@ -306,11 +311,18 @@ void client_next(struct worker *w, struct conn *c, struct buf **rest, bool keep)
 		worker_ready(w, c);
 }
 
+static bool is_unix(const struct conn *c)
+{
+	return !(c->t.flags & CONN_V6) && c->peer.v4 == 0;
+}
+
 size_t client_ip(const struct conn *c, char *text)
 {
 	const uint8_t *b = (const uint8_t *)&c->peer.v4;
 	char *p = text;
 
+	if (is_unix(c))
+		return (size_t)(stpcpy(text, "unknown") - text);
 	if (c->t.flags & CONN_V6)
 		return inet_ntop(AF_INET6, c->peer.v6->ip, text, INET6_ADDRSTRLEN) ? strlen(text) : 0;
 	for (int i = 0; i < 4; i++) {
@@ -342,6 +354,8 @@ bool client_trusted(const struct worker *w, const struct conn *c)
 	bool v6 = c->t.flags & CONN_V6;
 	const uint8_t *ip = v6 ? c->peer.v6->ip : (const uint8_t *)&c->peer.v4;
 
+	if (is_unix(c))
+		return l->trust_unix;
 	for (unsigned i = 0; i < l->n_trusted; i++)
 		if (network_has(&l->trusted[i], v6, ip))
 			return true;

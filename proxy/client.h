@@ -14,14 +14,24 @@ void client_accept_check(struct worker *w);
 
 /* Something happened, or there is something left to look at: IDLE, HEAD, LINGER. */
 void client_visit(struct worker *w, struct conn *c);
+/* Closes it without a word: IDLE, HEAD, LINGER. */
+void client_drop(struct worker *w, struct conn *c);
 /* Its time-out ran out: IDLE, HEAD, LINGER. */
 void client_timeout(struct worker *w, struct conn *c);
 
-/* The exchange of `c` is over; *rest (moved) are bytes that were read beyond it.  `keep`: it may
- * carry another; else it is closed, after lingering when the client may still be sending. */
-void client_next(struct worker *w, struct conn *c, struct buf **rest, bool keep);
+/* What becomes of a client's connection behind an exchange. */
+enum client_fate {
+	CLIENT_KEEP,	/* it may carry another */
+	CLIENT_CLOSE,	/* it is closed */
+	CLIENT_LINGER,	/* its request was not read to the end: it may still be sending */
+};
 
-/* The client's address as text, without the port, into `text` (46 bytes); its length. */
+/* The exchange of `c` is over; *rest (moved) are bytes that were read beyond it.  What is closed lingers first
+ * when the client is, or may be, still sending. */
+void client_next(struct worker *w, struct conn *c, struct buf **rest, enum client_fate fate);
+
+/* The client's address as text, without the port, into `text` (46 bytes); its length.  "unknown" (RFC 7239 6.2)
+ * for a unix socket. */
 size_t client_ip(const struct conn *c, char *text);
 /* Whether its listener trusts it. */
 bool client_trusted(const struct worker *w, const struct conn *c);

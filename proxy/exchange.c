@@ -152,6 +152,28 @@ void exchange_drop(struct exchange *x)
 	slab_put(&x->w->exchanges, x);
 }
 
+/* Every exchange that was begun is in the worker's list, so that they can be ended when the time is over. */
+static void exchange_list(struct exchange *x)
+{
+	x->next = x->w->running;
+	if (x->next)
+		x->next->prev = x;
+	x->w->running = x;
+}
+
+static void exchange_unlist(struct exchange *x)
+{
+	*(x->prev ? &x->prev->next : &x->w->running) = x->next;
+	if (x->next)
+		x->next->prev = x->prev;
+}
+
+void exchange_cut_all(struct worker *w)
+{
+	for (struct exchange *x = w->running; x; x = x->next)
+		exchange_cut(x, CAUSE_DRAINED);
+}
+
 static void note_for_log(struct exchange *x, const struct head *h)
 {
 	const struct field *f;
@@ -171,6 +193,12 @@ static void note_for_log(struct exchange *x, const struct head *h)
 
 /* --- dispatch --- */
 
+/* Another endpoint would not help. */
+static bool ours(enum cause cause)
+{
+	return cause == CAUSE_NO_MEMORY || cause == CAUSE_NO_DESCRIPTORS || cause == CAUSE_QUEUE_FULL;
+}
+
 /* Asks for a connection until one is leased or waited for, or nobody is left to ask. */
 static void dispatch(struct exchange *x, bool fresh)
 {
@@ -183,9 +211,10 @@ static void dispatch(struct exchange *x, bool fresh)
 				exchange_move(x, MOVE_QUEUE);
 			return;
 		}
-		if (cause == CAUSE_NO_MEMORY || cause == CAUSE_NO_DESCRIPTORS || cause == CAUSE_QUEUE_FULL ||
-		    !routing_next_endpoint(x))
+		if (ours(cause) || !routing_next_endpoint(x))
 			break;
+		COUNT(x->w, retries);
+		x->sent_again++;
 	}
 	exchange_fail(x, cause);
 }
@@ -208,35 +237,40 @@ void exchange_leased(struct exchange *x, struct upstream *u, bool kept)
 void exchange_connect_failed(struct exchange *x, enum cause cause)
 {
 	CHECK(x->phase == PHASE_QUEUED);
-	if (cause == CAUSE_NO_MEMORY || cause == CAUSE_NO_DESCRIPTORS || cause == CAUSE_QUEUE_FULL || !routing_next_endpoint(x)) {
+	if (ours(cause) || !routing_next_endpoint(x)) {
 		exchange_fail(x, cause);
 		return;
 	}
+	COUNT(x->w, retries);
+	x->sent_again++;
 	exchange_move(x, MOVE_RETRY);
 	dispatch(x, x->retried_kept);
 }
 
-/* RFC 9112 9.3.1: a kept connection may die just as we use it.  Then the request is sent again, once, on
- * a fresh connection, if nothing of it was sent, or if its method is idempotent and all
- * that was sent is still here. */
+/* Whether it does no harm to send the request again: nothing of it was sent, or its method is idempotent
+ * (RFC 9110 9.2.2) and all that was sent is still here.  Nothing of an answer may have come. */
 static bool may_send_again(const struct exchange *x)
 {
-	if (x->phase != PHASE_LEASED && x->phase != PHASE_SENT)
-		return false;
-	if (!x->reused || x->retried_kept || x->answered)
+	if ((x->phase != PHASE_LEASED && x->phase != PHASE_SENT) || x->answered)
 		return false;
 	if (!x->any_sent)
 		return true;
 	return method_idempotent(x->method) && (x->replayable || !x->body_sent);
 }
 
+/* To another endpoint, when there is one that was not tried.  Else to the same one, but only once, on a
+ * fresh connection, and only if it was a kept connection that died: an origin may close
+ * one just as we use it (RFC 9112 9.3.1). */
 void exchange_upstream_lost(struct exchange *x, enum cause cause)
 {
-	if (!may_send_again(x)) {
+	bool kept = x->reused && !x->retried_kept;
+
+	if (!may_send_again(x) || (!routing_next_endpoint(x) && !kept)) {
 		exchange_fail(x, cause);
 		return;
 	}
 	COUNT(x->w, retries);
+	x->sent_again++;
 	x->retried_kept = true;
 	exchange_move(x, MOVE_RETRY);
 	request_rewind(x);
@@ -258,6 +292,7 @@ void exchange_begin(struct exchange *x, struct head *h, struct str *rest)
 {
 	enum cause cause;
 
+	exchange_list(x);
 	COUNT(x->w, requests);
 	x->began_us = x->w->now_us;
 	x->method = h->method_id;
@@ -288,6 +323,7 @@ void exchange_go(struct exchange *x)
 
 void exchange_refuse(struct exchange *x, enum codec_fault fault)
 {
+	exchange_list(x);
 	COUNT(x->w, requests);
 	COUNT(x->w, fault[fault]);
 	x->began_us = x->w->now_us;
@@ -299,6 +335,7 @@ void exchange_refuse(struct exchange *x, enum codec_fault fault)
 
 void exchange_answer_cause(struct exchange *x, enum cause cause)
 {
+	exchange_list(x);
 	COUNT(x->w, requests);
 	x->began_us = x->w->now_us;
 	x->request = DIR_CUT;
@@ -358,7 +395,10 @@ void exchange_client_timeout(struct exchange *x)
 
 void exchange_upstream_timeout(struct exchange *x)
 {
-	exchange_fail(x, x->phase == PHASE_REPLYING ? CAUSE_ANSWER_STALLED : CAUSE_FIRST_BYTE_TIMEOUT);
+	if (x->phase == PHASE_REPLYING)
+		exchange_fail(x, CAUSE_ANSWER_STALLED);
+	else
+		exchange_fail(x, request_pending(x) ? CAUSE_SEND_TIMEOUT : CAUSE_FIRST_BYTE_TIMEOUT);
 }
 
 /* --- the end --- */
@@ -375,13 +415,13 @@ static void log_access(const struct exchange *x)
 		.client_port = x->client->port,
 		.listener = x->w->settings->listeners[x->client->listener].label,
 		.method = x->log_method, .authority = x->log_authority, .target = x->log_target,
-		.http_major = 1, .http_minor = x->minor,
+		.http_major = x->log_method.n ? 1 : 0, .http_minor = x->minor,
 		.status = x->status,
 		.bytes_in = x->bytes_in, .bytes_out = x->bytes_out,
 		.duration_us = since(x, x->w->now_us),
 		.connect_us = since(x, x->connect_us), .first_byte_us = since(x, x->first_us),
-		.cause = causes[x->cause].token,
-		.retries = (unsigned)x->tries + x->retried_kept,
+		.cause = causes[x->cause].token, .fault = codec_fault_token(x->fault),
+		.retries = x->sent_again,
 		.request_id = x->request_id, .referer = x->log_referer, .user_agent = x->log_agent,
 		.reused = x->reused, .client_closed = x->cause == CAUSE_CLIENT_LEFT,
 		.upgrade = x->status == 101,
@@ -408,15 +448,18 @@ void exchange_finish(struct exchange *x)
 {
 	struct worker *w = x->w;
 	struct conn *c = x->client;
-	bool keep = !x->client_closing && x->request == DIR_DONE && h1_reusable(&x->server);
+	enum client_fate fate = CLIENT_LINGER;
 
 	CHECK(x->phase == PHASE_DONE && !x->up && !x->pool);
 	if (log_access_on())
 		log_access(x);
+	if (x->request == DIR_DONE)
+		fate = !x->client_closing && h1_reusable(&x->server) ? CLIENT_KEEP : CLIENT_CLOSE;
 	if (x->cut)
 		conn_close(w, c, h1_out_until_close(&x->server) || x->status == 101);
 	else
-		client_next(w, c, &x->in, keep);
+		client_next(w, c, &x->in, fate);
+	exchange_unlist(x);
 	buf_free(&x->in, &w->budget);
 	buf_free(&x->up_in, &w->budget);
 	buf_free(&x->to_up, &w->budget);

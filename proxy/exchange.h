@@ -52,6 +52,7 @@ struct exchange {
 	struct pool *pool;		/* borrowed; HOLD_PLACE: whose queue, and */
 	struct upstream *waits_on;	/* borrowed; HOLD_PLACE: behind which connect; NULL: pool->waiting */
 	struct exchange *next_done;	/* PHASE_DONE: the worker's list */
+	struct exchange *next, *prev;	/* in worker->running */
 	const struct route *route;	/* owned reference; NULL before routing */
 	struct endpoint *endpoint;	/* borrowed from the route's service */
 
@@ -61,9 +62,9 @@ struct exchange {
 	uint8_t method;		/* enum method */
 	uint8_t tries;		/* endpoints tried */
 	uint8_t minor;		/* of the client's HTTP version */
-	uint8_t fault;		/* enum codec_fault of a refused request */
+	uint8_t fault;		/* enum codec_fault of a refused request or answer */
 	uint16_t status;	/* sent to the client; 0: none yet */
-	uint8_t short_writes;	/* the client's socket filled up: read little */
+	uint8_t sent_again;	/* how often it was sent, or was to be sent, to another connection */
 	bool replayable;	/* head and whole body so far are kept */
 	bool body_sent;		/* a body byte was written to the upstream */
 	bool any_sent;		/* a byte was written to the upstream we have now */
@@ -73,7 +74,6 @@ struct exchange {
 	bool client_fin;	/* the client ended its side of a tunnel */
 	bool up_fin;		/* the upstream ended its side of a tunnel */
 	bool client_closing;	/* the client's connection ends with this exchange */
-	bool own_answer;	/* status is of an answer of ours */
 	bool write_failed;	/* the upstream takes no more of the request; it may have answered */
 	bool cut;		/* the answer ended before it was whole: the client must be able to tell */
 
@@ -87,7 +87,7 @@ struct exchange {
 	uint64_t body_limit;
 	uint64_t bytes_in, bytes_out;	/* body bytes, without framing */
 	uint64_t flowed;		/* answer bytes taken by the client since the last short write */
-	uint64_t began_us, connect_us, sent_us, first_us;	/* monotonic; 0: not yet */
+	uint64_t began_us, connect_us, first_us;	/* monotonic; 0: not yet */
 	struct endpoint_tried tried;
 
 	struct str log_method, log_authority, log_target, log_referer, log_agent;	/* in the arena */
@@ -135,6 +135,9 @@ void exchange_upstream_lost(struct exchange *x, enum cause cause);
 void exchange_leased(struct exchange *x, struct upstream *u, bool kept);
 /* By the pool: what it waited for will not come. */
 void exchange_connect_failed(struct exchange *x, enum cause cause);
+
+/* Ends all that run: the time to finish them is over. */
+void exchange_cut_all(struct worker *w);
 
 /* At the end of the turn: logs what became of it, gives the client connection back, frees it. */
 void exchange_finish(struct exchange *x);

@@ -63,7 +63,6 @@ static void answer(struct exchange *x, const struct local *l)
 	if (x->client_closing || w->draining)
 		h1_close_after(&x->server);
 	x->status = (uint16_t)l->status;
-	x->own_answer = true;
 	worker_count_status(w, l->status);
 	worker_wait_end(x->client);
 	if (put(x, l) != OK) {
@@ -95,7 +94,7 @@ void local_cause(struct exchange *x, enum cause cause)
 
 	x->cause = (uint8_t)cause;
 	COUNT(x->w, cause[cause]);
-	if (x->fault != FAULT_NONE) {
+	if (cause == CAUSE_BAD_REQUEST && x->fault != FAULT_NONE) {
 		l.status = codec_fault_status(x->fault);
 		text = codec_fault_text(x->fault);
 	}

@@ -235,6 +235,13 @@ static enum err wait_behind(struct exchange *x, struct pool *p, struct upstream 
 	return OK;
 }
 
+bool pool_full(struct worker *w, const struct endpoint *e, unsigned max)
+{
+	const struct pool *p = e->index < w->n_pools ? w->pools[e->index] : NULL;
+
+	return p && !p->newest && p->conns >= max;
+}
+
 void pool_leave(struct exchange *x)
 {
 	struct slotq *q = x->waits_on ? &x->waits_on->u.queue : &x->pool->waiting;
@@ -304,7 +311,8 @@ enum cause pool_get(struct exchange *x, bool fresh, unsigned max)
 		u = p->connecting;
 	} else {
 		cause = connect_new(p, &u);
-		if (cause != CAUSE_NONE) {
+		/* without a descriptor it waits for one of the connections that there are */
+		if (cause != CAUSE_NONE && (cause != CAUSE_NO_DESCRIPTORS || !p->conns)) {
 			pool_dirty(p);
 			return cause;
 		}
@@ -410,7 +418,7 @@ static void open_for_waiting(struct pool *p)
 	enum cause cause;
 	unsigned max;
 
-	while ((first = slotq_at(&p->waiting, 0, ITEM))) {
+	while ((first = slotq_at(&p->waiting, 0, ITEM)) && (!p->conns || worker_may_open(p->w, true))) {
 		max = (*first)->route->spec.service->max_connections;
 		if ((max && p->conns >= max) || p->n_connecting >= POOL_CONNECTING_MAX)
 			return;
@@ -448,6 +456,22 @@ void pool_close_kept(struct worker *w)
 	for (uint32_t i = 0; i < w->n_pools; i++)
 		while (w->pools[i] && w->pools[i]->oldest)
 			kept_close(w->pools[i]->oldest);
+}
+
+void pool_close_all(struct worker *w)
+{
+	struct upstream *u, *next;
+
+	pool_close_kept(w);
+	for (uint32_t i = 0; i < w->n_pools; i++) {
+		for (u = w->pools[i] ? w->pools[i]->connecting : NULL; u; u = next) {
+			next = u->c.work.next_connecting;
+			if (slotq_len(&u->u.queue))
+				continue;
+			connecting_unlink(u);
+			upstream_close(u);
+		}
+	}
 }
 
 void pool_free_all(struct worker *w)

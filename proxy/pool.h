@@ -29,6 +29,9 @@ struct pool {
  * `fresh`: never a kept one.  `max`: connections to the endpoint, 0 for no limit. */
 enum cause pool_get(struct exchange *x, bool fresh, unsigned max) MUST_USE;
 
+/* All `max` connections of a worker to `e` are busy. */
+bool pool_full(struct worker *w, const struct endpoint *e, unsigned max);
+
 /* Takes a queued exchange out of the queue it waits in. */
 void pool_leave(struct exchange *x);
 
@@ -47,6 +50,8 @@ void pool_avoid_over(struct pool *p);
  * opens new ones where that is allowed; frees pools that are empty. */
 void pool_hand_out(struct worker *w);
 
+/* Closes all that no exchange has: kept connections, and connects that nobody waits for. */
+void pool_close_all(struct worker *w);
 /* Closes all kept connections of a worker. */
 void pool_close_kept(struct worker *w);
 

@@ -37,9 +37,25 @@ static void replay_keep(struct exchange *x, const struct vec *v)
 		buf_free(&x->replay, &x->w->budget);
 }
 
-static void sent(struct exchange *x, size_t n)
+void request_wait(struct exchange *x, bool moved)
 {
 	struct worker *w = x->w;
+	struct conn *up = &x->up->c;
+
+	if (x->phase != PHASE_LEASED && x->phase != PHASE_SENT)
+		return;
+	if (request_pending(x)) {
+		if (moved || !ttl_linked(&up->link))
+			worker_wait(w, up, w->list.write);
+	} else if (x->request == DIR_DONE && x->route->spec.first_byte_ms) {
+		worker_wait(w, up, ttl_list_for(&w->ttl, x->route->spec.first_byte_ms));
+	} else {
+		worker_wait_end(up);
+	}
+}
+
+static void sent(struct exchange *x, size_t n)
+{
 	size_t head = x->head.n - x->head_sent;
 
 	if (n == 0)
@@ -47,8 +63,6 @@ static void sent(struct exchange *x, size_t n)
 	x->any_sent = true;
 	if (x->phase == PHASE_LEASED)
 		exchange_move(x, MOVE_SEND);
-	if (x->phase == PHASE_SENT && x->route->spec.first_byte_ms)
-		worker_wait(w, &x->up->c, ttl_list_for(&w->ttl, x->route->spec.first_byte_ms));
 	x->head_sent += (uint32_t)(n < head ? n : head);
 	if (n > head)
 		x->body_sent = true;
@@ -71,8 +85,7 @@ void request_flush(struct exchange *x)
 	n = conn_output(w, &x->up->c, head, &x->to_up, v);
 	if (n >= 0) {
 		sent(x, (size_t)n);
-		if (x->request == DIR_DONE && !request_pending(x) && !x->sent_us)
-			x->sent_us = w->now_us;
+		request_wait(x, n > 0);
 	} else if (errno == ENOMEM) {
 		exchange_fail(x, CAUSE_NO_MEMORY);
 	} else {
@@ -93,7 +106,6 @@ void request_rewind(struct exchange *x)
 	x->head_sent = 0;
 	x->any_sent = false;
 	x->write_failed = false;
-	x->sent_us = 0;
 }
 
 /* False when the exchange does not go on. */

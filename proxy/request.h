@@ -10,6 +10,9 @@ void request_feed(struct exchange *x, struct str *in, bool eof);
 void request_read(struct exchange *x);
 /* Writes what waits. */
 void request_flush(struct exchange *x);
+/* Sets the upstream's time-out by what we wait for while there is no answer: that it takes more of the
+ * request (`moved`: it just did), that it answers, or nothing, while the client owes us the rest. */
+void request_wait(struct exchange *x, bool moved);
 /* Something waits to be written. */
 bool request_pending(const struct exchange *x);
 /* Makes all that was written wait to be written again, to another connection. */

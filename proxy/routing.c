@@ -8,6 +8,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/path.h"
 #include "proxy/forward.h"
+#include "proxy/pool.h"
 
 /* --- the route --- */
 
@@ -37,6 +38,30 @@ static enum cause path_to_match(struct exchange *x, struct head *h, struct str *
 	return CAUSE_NONE;
 }
 
+/* Whether taking `prefix` off the path as it came leaves what taking it off the normal form leaves: not so when it
+ * is written with escapes, or when dot segments lead out of it. */
+static bool rewrites_plainly(struct exchange *x, struct str prefix, struct str path, struct str normal)
+{
+	struct str rest;
+	size_t n;
+	char *p;
+
+	if (str_eq(path, normal))
+		return true;
+	if (prefix.n == 1)	/* "/" */
+		prefix.n = 0;
+	if (!str_starts(path, prefix))
+		return false;
+	rest = (struct str){ path.p + prefix.n, path.n - prefix.n };
+	if (rest.n == 0 || rest.p[0] != '/')
+		return false;
+	p = arena_alloc(&x->arena, 3 * rest.n);
+	if (!p)
+		return false;
+	n = path_normal(rest, p);
+	return str_eq((struct str){ p, n }, (struct str){ normal.p + prefix.n, normal.n - prefix.n });
+}
+
 enum cause routing_find(struct exchange *x, struct head *h)
 {
 	struct route_query q = {
@@ -59,7 +84,7 @@ enum cause routing_find(struct exchange *x, struct head *h)
 	}
 	x->route = route_ref(route);
 	x->body_limit = route->spec.body_limit;
-	if (route->spec.rewrite != REWRITE_NONE && !str_eq(q.path, h->path))
+	if (route->spec.rewrite != REWRITE_NONE && !rewrites_plainly(x, route->spec.rewrite_from, h->path, q.path))
 		return CAUSE_AMBIGUOUS_PATH;
 	return route->spec.action == ROUTE_INVALID ? CAUSE_NO_SERVICE : CAUSE_NONE;
 }
@@ -95,6 +120,24 @@ static uint32_t *cursor_of(struct worker *w, const struct service *s)
 	return &w->cursors[s->index];
 }
 
+/* An endpoint whose connections are all busy makes the request wait: another one is taken, if there is one that is up
+ * and has room. */
+static void prefer_free(struct exchange *x, uint32_t *cursor)
+{
+	const struct service *s = x->route->spec.service;
+	struct endpoint_tried passed = x->tried;
+	struct endpoint *e = x->endpoint;
+
+	for (uint32_t i = 1; i < s->n_endpoints && i < ENDPOINT_TRIED_MAX; i++) {
+		if (!pool_full(x->w, e, s->max_connections))
+			break;
+		endpoint_tried_add(&passed, e);
+		e = endpoint_pick(s, cursor, &passed);
+	}
+	if (endpoint_up(e) && !pool_full(x->w, e, s->max_connections))
+		x->endpoint = e;
+}
+
 static enum cause choose_endpoint(struct exchange *x)
 {
 	uint32_t *cursor = cursor_of(x->w, x->route->spec.service);
@@ -102,6 +145,8 @@ static enum cause choose_endpoint(struct exchange *x)
 	if (!cursor)
 		return CAUSE_NO_MEMORY;
 	x->endpoint = endpoint_pick(x->route->spec.service, cursor, &x->tried);
+	if (x->endpoint && x->route->spec.service->max_connections)
+		prefer_free(x, cursor);
 	return x->endpoint ? CAUSE_NONE : CAUSE_NO_ENDPOINT;
 }
 
@@ -133,7 +178,6 @@ bool routing_next_endpoint(struct exchange *x)
 	endpoint_tried_add(&x->tried, x->endpoint);
 	if (++x->tries >= EXCHANGE_TRIES || x->tries >= s->n_endpoints || choose_endpoint(x) != CAUSE_NONE)
 		return false;
-	COUNT(x->w, retries);
 	if (s->host != SERVICE_HOST_ENDPOINT)
 		return true;
 	/* the Host line, which the codec puts first, names the endpoint */

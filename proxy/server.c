@@ -26,6 +26,7 @@
 #include "proxy/worker.h"
 
 #define BACKLOG 4096
+#define CUT_MS 1000		/* what workers get to end once all is cut */
 #define FILES_MIN 64		/* open files without which it makes no sense to start */
 
 struct main {
@@ -212,19 +213,24 @@ static bool start_threads(struct main *m)
 
 /* --- signals --- */
 
+static void tell_all(struct main *m, unsigned letter)
+{
+	for (unsigned i = 0; i < m->n_workers; i++)
+		worker_tell(m->workers[i], letter);
+}
+
 static void on_stop(int signo, void *ctx)
 {
 	struct main *m = ctx;
 
 	if (m->signals++) {
 		log_warn("%s again: ending at once", strsignal(signo));
-		log_stop();
-		_exit(0);
+		tell_all(m, WORKER_CUT);
+		return;
 	}
 	log_info("%s: no new connections; finishing what runs (at most %u ms; a second signal ends at once)",
 		 strsignal(signo), m->settings->timeouts.drain);
-	for (unsigned i = 0; i < m->n_workers; i++)
-		worker_tell(m->workers[i], WORKER_DRAIN);
+	tell_all(m, WORKER_DRAIN);
 }
 
 static void on_reopen(int signo, void *ctx)
@@ -261,7 +267,7 @@ static bool catch_signals(struct main *m)
 static void log_counters(const struct main *m)
 {
 	uint64_t sum;
-	char line[1024];
+	char line[2048];
 	size_t n = 0;
 
 #define SUM(what) \
@@ -280,15 +286,21 @@ static void log_counters(const struct main *m)
 		if (sum && n < sizeof line - 64)
 			n += (size_t)snprintf(line + n, sizeof line - n, " %s=%llu", causes[c].token.p, (unsigned long long)sum);
 	}
+	for (unsigned f = 1; f < FAULT_N; f++) {
+		SUM(fault[f])
+		if (sum && n < sizeof line - 64)
+			n += (size_t)snprintf(line + n, sizeof line - n, " fault_%s=%llu",
+					      codec_fault_token(f).p, (unsigned long long)sum);
+	}
 #undef SUM
-	log_info("served:%s", line);
+	log_info("served:%s", n ? line : " nothing");
 }
 
 /* Until a signal came and the workers have ended, or the drain time is over. */
 static void wait_for_end(struct main *m)
 {
 	uint32_t from = 0;
-	bool draining = false;
+	bool draining = false, cut = false;
 	int64_t wait = -1;
 
 	while (atomic_load(&m->ended) < m->n_workers) {
@@ -299,14 +311,20 @@ static void wait_for_end(struct main *m)
 			draining = true;
 			from = now_ms();
 		}
-		wait = (int64_t)m->settings->timeouts.drain - (int64_t)(now_ms() - from);
-		if (wait <= 0 && atomic_load(&m->ended) < m->n_workers) {
-			log_warn("%llu client connections are still open; ending without them",
+		wait = (int64_t)m->settings->timeouts.drain + (cut ? CUT_MS : 0) - (int64_t)(now_ms() - from);
+		if (wait > 0 || atomic_load(&m->ended) == m->n_workers)
+			continue;
+		if (!cut) {
+			cut = true;
+			wait = CUT_MS;
+			log_warn("the drain time is over; cutting what is open (client connections: %llu)",
 				 (unsigned long long)atomic_load(&m->server.clients));
-			log_counters(m);
-			log_stop();
-			_exit(0);
+			tell_all(m, WORKER_CUT);
+			continue;
 		}
+		log_error("workers do not end; ending without them");
+		log_stop();
+		_exit(0);
 	}
 }
 

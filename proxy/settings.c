@@ -76,6 +76,7 @@ static bool make_listener(struct arena *a, struct listener *l, const struct conf
 	for (unsigned i = 0; i < l->n_trusted; i++) {
 		const struct conf_cidr *n = &c->trusted_proxies.items[i];
 
+		l->trust_unix |= n->kind == CONF_UNIX;
 		l->trusted[i] = (struct network){ .v6 = n->kind == CONF_INET6, .bits = n->bits };
 		memcpy(l->trusted[i].ip, n->ip, 16);
 	}
@@ -107,8 +108,8 @@ static void count_fds(struct settings *s)
 		have = r.rlim_cur == RLIM_INFINITY ? 1u << 20 : r.rlim_cur;
 	s->fds = have > own + 8 ? have - own : 8;
 	reserve = s->fds / 20 > 64 ? s->fds / 20 : 64;
-	if (reserve > s->fds / 3)
-		reserve = s->fds / 3;
+	if (reserve > s->fds / 2)
+		reserve = s->fds / 2;
 	s->fds_accept = s->fds - reserve;
 }
 

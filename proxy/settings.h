@@ -26,6 +26,7 @@ struct listener {
 	struct str label;		/* as configured: for logs */
 	struct network *trusted;	/* peers whose X-Forwarded-* and Forwarded are believed */
 	unsigned n_trusted;
+	bool trust_unix;		/* peers on a unix socket are among them */
 	uint8_t x_forwarded;		/* enum forwarded_for */
 	uint8_t underscores;		/* enum underscores */
 	bool forwarded;			/* add Forwarded (RFC 7239) */

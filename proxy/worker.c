@@ -282,6 +282,20 @@ static void drain(struct worker *w)
 	pool_close_kept(w);
 }
 
+/* Everything ends: exchanges with a line in the log, and what is left of connections. */
+static void cut(struct worker *w)
+{
+	exchange_cut_all(w);
+	finish_exchanges(w);
+	pool_close_all(w);
+	for (unsigned i = 0; i < w->ttl.n; i++) {
+		struct ttl_link *head = &w->ttl.list[i].head;
+
+		while (head->next != head)
+			client_drop(w, conn_of(head->next));
+	}
+}
+
 static void letters(struct worker *w)
 {
 	unsigned letter = atomic_load_explicit(&w->letters, memory_order_relaxed);
@@ -291,6 +305,8 @@ static void letters(struct worker *w)
 	letter = atomic_exchange_explicit(&w->letters, 0, memory_order_acquire);
 	if ((letter & WORKER_DRAIN) && !w->draining)
 		drain(w);
+	if (letter & WORKER_CUT)
+		cut(w);
 }
 
 void worker_tell(struct worker *w, unsigned letter)

@@ -32,7 +32,7 @@ struct counters {	/* written by the worker alone, read by anybody at leisure */
 	COUNTERS(C)
 #undef C
 	_Atomic uint64_t cause[CAUSE_N];
-	_Atomic uint64_t fault[FAULT_N];	/* requests refused, by reason */
+	_Atomic uint64_t fault[FAULT_N];	/* requests and answers refused, by reason */
 };
 
 #define COUNT_ADD(w, what, n) \
@@ -83,6 +83,7 @@ struct worker {
 	struct conn **ready;		/* owned: to be visited without an event */
 	unsigned n_ready, max_ready;
 	struct conn *dead;		/* to be buried at the end of the turn */
+	struct exchange *running;	/* all that were begun */
 	struct exchange *done;		/* to be finished at the end of the turn */
 	struct pool *dirty;		/* pools to hand out connections of, or to free */
 	struct pool **pools;		/* owned: by the endpoint's index, made at first use */
@@ -95,7 +96,7 @@ struct worker {
 	bool accept_refused;		/* by the kernel, at: */
 	uint32_t accept_refused_ms;
 	bool draining;			/* no new connections, answers close theirs; ends when none is left */
-	_Atomic unsigned letters;	/* WORKER_DRAIN: from other threads */
+	_Atomic unsigned letters;	/* WORKER_DRAIN, WORKER_CUT: from other threads */
 
 	uint64_t id_seed[2], id_count;	/* for request ids */
 	int64_t date_second;
@@ -104,6 +105,7 @@ struct worker {
 };
 
 #define WORKER_DRAIN 1u	/* stop accepting, finish what runs, then end */
+#define WORKER_CUT 2u	/* end now, what runs is cut */
 
 /* NULL: no memory or no descriptor; errno says which. */
 struct worker *worker_new(struct server *server, const struct settings *settings, struct snapshot *snapshot, unsigned index) MUST_USE;

@@ -1,5 +1,9 @@
 """Interim answers and answers that come before the request has ended."""
+import time
+
 import pytest
+
+from harness import free_port, wait_until
 
 HEAD = "POST / HTTP/1.1\r\nHost: a.test\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"
 
@@ -97,3 +101,24 @@ def test_an_early_answer_then_the_next_request_on_a_fresh_upstream(stage):
     assert c.answer().text() == "early"
     assert stage.client(p).get("/").text() == "second"
     assert o.connections == 2
+
+
+@pytest.mark.parametrize("how", ["413-close", "413", "route", "refused", "bad-head"])
+def test_an_early_answer_is_not_lost_to_a_client_that_goes_on_sending(stage, how):
+    def script(c):
+        c.head()
+        c.send("HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n%s\r\nbig" % ("Connection: close\r\n" if how == "413-close" else ""))
+        c.hold()
+    o = stage.origin(script)
+    routes = ["{path: /fixed, answer: {status: 404, body: gone}}", "{path: /down, service: down}", "{service: app}"]
+    p = stage.proxy({"app": o.address, "down": "127.0.0.1:%d" % free_port()}, routes=routes)
+    c = stage.client(p)
+    target = {"route": "/fixed", "refused": "/down"}.get(how, "/")
+    extra = "Content-Length: 5\r\n" if how == "bad-head" else ""
+    c.send("POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n%s\r\n" % (target, extra) + "x" * 1000)
+    wanted = {"route": 404, "refused": 502, "bad-head": 400}.get(how, 413)
+    wait_until(lambda: not c.silent(0.01))      # the answer is here, and not looked at
+    for _ in range(10):
+        c.send("x" * 10000)
+        time.sleep(0.01)
+    assert c.answer().status == wanted

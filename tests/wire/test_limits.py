@@ -171,3 +171,15 @@ def test_under_full_load_those_inside_are_served(stage):
             break
     for _ in range(5):
         assert inside.get("/").status == 200
+
+
+def test_without_descriptors_for_upstreams_requests_wait_and_none_fails(stage):
+    p = stage.proxy(stage.origin(), ceilings=[(resource.RLIMIT_NOFILE, 80)])
+    clients = []
+    for _ in range(60):
+        clients.append(Client(p.address, patience=5))
+    stage.clients += clients
+    for c in clients:
+        c.request("GET", "/")
+    served = [c.answer().status for c in clients if not c.silent(0.3)]
+    assert served and set(served) == {200}

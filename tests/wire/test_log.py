@@ -134,3 +134,15 @@ def test_a_tunnels_line_comes_at_its_end(stage):
     line = p.log()[0]
     assert line["status"] == 101 and line["upgrade"]
     assert line["bytes_in"] == 5 and line["bytes_out"] == 5
+
+
+def test_which_rule_was_broken_is_told(stage):
+    o = stage.origin(lambda c: c.request() and c.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx"))
+    p = stage.proxy(o)
+    stage.client(p).get("/")
+    c = stage.client(p)
+    c.send("GET / HTTP/1.1\r\nHost: a\r\nX-A: 1\r\n folded\r\n\r\n")
+    assert c.answer().status == 400
+    lines = p.log(2)
+    assert [(line["cause"], line["fault"]) for line in lines] == [("bad_answer", "length"), ("bad_request", "fold")]
+    assert lines[1]["protocol"] is None and lines[1]["method"] is None

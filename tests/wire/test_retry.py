@@ -124,3 +124,16 @@ def test_a_put_with_a_small_body_is_replayed_whole(stage):
     assert a.status in (200, 502)
     if a.status == 200:
         assert [len(r.body) for r in o.requests] == [0, 1000, 1000]
+
+
+@pytest.mark.parametrize("method, status", [("GET", 200), ("PUT", 200), ("POST", 502)])
+def test_a_connection_that_dies_unanswered_goes_to_the_other_endpoint_when_that_is_safe(stage, method, status):
+    bad, good = stage.origin(lambda c: c.request() and None), stage.origin()
+    c = stage.client(stage.proxy({"app": [bad.address, good.address]}))
+    seen = [c.ask(method, "/%d" % i, body=b"abc").status for i in range(4)]
+    assert sorted(seen) == [200, 200, status, status]
+    targets = [r.target for r in bad.requests + good.requests]
+    if method == "POST":
+        assert len(targets) == len(set(targets)) == 4
+    else:
+        assert len(good.requests) == 4

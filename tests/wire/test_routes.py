@@ -152,3 +152,35 @@ def test_a_routes_own_time_out_and_body_limit(stage):
                                "{service: app}"])
     assert stage.client(p).get("/fast").status == 504
     assert stage.client(p).post("/fast", b"x" * 11).status == 413
+
+
+def test_rewriting_a_path_that_is_not_in_normal_form(stage):
+    c = world(stage, ["{path: /api, strip_prefix: true, service: api}", "{path: /old, replace_prefix: /new, service: api}"], ["api"])
+    for target, there in (("/api/caf%c3%a9", "/caf%c3%a9"), ("/api/a%2fb", "/a%2fb"), ("/api/%7Euser", "/%7Euser"),
+                          ("/api/a//b", "/a//b"), ("/api/http://x/y", "/http://x/y"), ("/old/@a%2fb", "/new/@a%2fb"),
+                          ("/api/a/../b", "/a/../b")):
+        assert c.get(target).text() == "api " + there, target
+    for target in ("/api/../api/x", "/%61pi/x", "//api/x", "/x/../api/y", "/./api"):
+        a = c.get(target)
+        assert (a.status, "normal form" in a.text()) == (400, True), target
+
+
+def test_a_busy_endpoint_is_passed_over_while_another_is_free(stage):
+    import threading
+    gate = threading.Event()
+
+    def slow(c):
+        while c.request():
+            gate.wait(10)
+            c.reply("slow")
+    a, b = stage.origin(slow), stage.origin()
+    p = stage.proxy({"app": "{endpoints: ['%s', '%s'], max_connections: 1}" % (a.address, b.address)},
+                    timeouts={"first_byte": "9s", "connect": "9s"})
+    clients = [stage.client(p) for _ in range(2)]
+    for c in clients:
+        c.request("GET", "/")       # one of them is stuck now
+    a.wait(1)
+    free = clients[0] if not clients[0].silent(0.2) else clients[1]
+    assert free.answer().text() == "GET / 0"
+    assert [free.get("/%d" % i).text() for i in range(6)] == ["GET /%d 0" % i for i in range(6)]
+    gate.set()

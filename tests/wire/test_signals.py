@@ -98,3 +98,17 @@ def test_sighup_and_sigpipe_do_not_end_it(stage):
     p = stage.proxy(stage.origin())
     p.signal(signal.SIGPIPE)
     assert stage.client(p).get("/").status == 200
+
+
+def test_what_is_cut_at_the_end_is_in_the_log(stage):
+    gate, script = gated()
+    o = stage.origin(script)
+    p = stage.proxy(o, timeouts={"drain": "200ms", "first_byte": "60s"})
+    stage.client(p).request("GET", "/slow")
+    o.wait(1)
+    p.signal(signal.SIGTERM)
+    assert p.wait(3) == 0
+    line = p.log()[0]
+    assert (line["target"], line["status"], line["cause"]) == ("/slow", 0, "drained")
+    assert "drained=1" in p.err.text()
+    gate.set()

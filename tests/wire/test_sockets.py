@@ -87,3 +87,13 @@ def test_two_listeners(stage):
     p = stage.text(text.replace(line, "listen:\n  - address: '127.0.0.1:@PORT@'\n  - address: 'unix:%s'" % path))
     assert stage.client(p).get("/").status == 200
     assert Client(path).get("/").status == 200
+
+
+def test_a_client_on_a_unix_socket_has_no_address_to_forward(stage):
+    o = stage.origin()
+    for trusted, there in (("none", "unknown"), ("['unix:']", "1.2.3.4, unknown")):
+        path = str(stage.folder / ("c%d.sock" % len(there)))
+        text = config({"app": o.address}, listen="trusted_proxies: " + trusted).replace("127.0.0.1:@PORT@", "unix:" + path)
+        stage.text(text)
+        assert Client(path).get("/", "X-Forwarded-For: 1.2.3.4").status == 200
+        assert o.requests[-1].get("X-Forwarded-For") == there

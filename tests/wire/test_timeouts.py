@@ -153,3 +153,52 @@ def test_the_cause_is_in_the_access_log(stage):
     assert stage.client(p).get("/").status == 504
     line = p.log()[0]
     assert line["status"] == 504 and "time" in line["cause"]
+
+
+def test_a_stalled_upload_is_the_clients_fault(stage):
+    o = stage.origin(lambda c: c.request())
+    c = stage.client(stage.proxy(o, timeouts={"first_byte": "100ms", "body": "400ms"}))
+    c.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\na")
+    assert c.answer().status == 408
+    assert not o.requests
+
+
+def test_a_slow_upload_is_not_the_origins_fault(stage):
+    o = stage.origin()
+    c = stage.client(stage.proxy(o, timeouts={"first_byte": "100ms", "body": "2s"}))
+    c.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n")
+    for piece in "abcd":
+        time.sleep(0.08)
+        c.send(piece)
+    assert c.answer().text() == "POST / 4"
+
+
+def test_an_origin_that_takes_nothing_of_a_request(stage):
+    def script(c):
+        c.head()
+        c.hold()
+    o = stage.origin(script)
+    c = stage.client(stage.proxy(o, timeouts={"first_byte": "9s", "write": "300ms", "body": "9s"}))
+    c.sock.settimeout(5)
+    c.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 90000000\r\n\r\n")
+    piece = b"x" * 65536
+    try:
+        for _ in range(1000):
+            c.sock.sendall(piece)
+    except OSError:
+        pass        # the proxy has answered and reads no more
+    a = c.answer()
+    assert (a.status, a.error) == (504, "connection_write_timeout")
+
+
+def test_an_answers_head_that_drips_is_no_longer_alive(stage):
+    def script(c):
+        c.request()
+        for b in "HTTP/1.1 200 OK\r\nX: " + "y" * 60:
+            c.send(b)
+            time.sleep(0.02)
+        c.hold()
+    c = stage.client(stage.proxy(stage.origin(script), timeouts={"first_byte": "400ms"}))
+    with Clock() as clock:
+        assert c.get("/").status == 504
+    took(clock, low=0.3, high=1.2)
