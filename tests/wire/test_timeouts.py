@@ -202,3 +202,18 @@ def test_an_answers_head_that_drips_is_no_longer_alive(stage):
     with Clock() as clock:
         assert c.get("/").status == 504
     took(clock, low=0.3, high=1.2)
+
+
+def test_a_wait_for_a_connection_ends(stage):
+    def script(c):
+        c.request()
+        c.wait_closed()
+    o = stage.origin(script)
+    p = stage.proxy({"app": "{endpoints: ['%s'], max_connections: 1}" % o.address},
+                    timeouts={"connect": SHORT, "first_byte": "9s"})
+    stage.client(p).request("GET", "/stuck")
+    o.wait(1)
+    with Clock() as clock:
+        a = stage.client(p).get("/waits")
+    assert (a.status, a.error) == (503, "connection_limit_reached")
+    took(clock)
