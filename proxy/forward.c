@@ -50,17 +50,18 @@ static void put_hex(char *p, uint64_t v)
 	}
 }
 
-/* 32 hex digits: unique within a worker by its count, between workers by random seeds. */
+/* 32 hex digits: the worker's own 16, drawn at random when it began, and 16 made of its count. */
 static struct str id_new(struct exchange *x)
 {
 	struct worker *w = x->w;
 	char *p = arena_alloc(&x->arena, 32);
 
-	w->id_count++;
 	if (!p)
 		return (struct str){0};
-	put_hex(p, w->id_seed[0] ^ mix(w->id_count));
-	put_hex(p + 16, mix(w->id_seed[1] + w->id_count));
+	if (!w->id_prefix[0])
+		put_hex(w->id_prefix, w->id_seed[0]);
+	memcpy(p, w->id_prefix, 16);
+	put_hex(p + 16, mix(w->id_seed[1] + ++w->id_count));
 	return (struct str){ p, 32 };
 }
 
@@ -213,7 +214,7 @@ static bool has_underscore(const struct head *h)
 enum cause forward_request(struct exchange *x, struct head *h)
 {
 	const struct listener *l = &x->w->settings->listeners[x->client->listener];
-	bool trusted = l->n_trusted && client_trusted(x->w, x->client);
+	bool trusted = (l->n_trusted || l->trust_unix) && client_trusted(x->w, x->client);
 	bool v6 = x->client->t.flags & CONN_V6;
 	char text[64];
 	struct str ip = { text, client_ip(x->client, text) };

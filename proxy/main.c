@@ -126,6 +126,7 @@ static int check(const struct options *o)
 	c = configure(o, 0);
 	if (!c)
 		return EXIT_USAGE;
+	conf_warnings_print(c, stderr);
 	printf("%s: good: %zu listener%s, %zu route%s, %zu service%s\n", o->file, c->listen_count, c->listen_count == 1 ? "" : "s",
 	       c->route_count, c->route_count == 1 ? "" : "s", c->service_count, c->service_count == 1 ? "" : "s");
 	conf_free(c);

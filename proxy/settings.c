@@ -67,18 +67,22 @@ static bool make_listener(struct arena *a, struct listener *l, const struct conf
 	l->underscores = (uint8_t)(c->underscores == CONF_UNDERSCORES_ALLOW ? UNDERSCORES_ALLOW :
 				   c->underscores == CONF_UNDERSCORES_REFUSE ? UNDERSCORES_REFUSE : UNDERSCORES_DROP);
 	l->forwarded = c->forwarded;
-	l->n_trusted = (unsigned)c->trusted_proxies.count;
-	l->trusted = arena_alloc(a, l->n_trusted * sizeof *l->trusted + 1);
+	l->trusted = arena_alloc(a, c->trusted_proxies.count * sizeof *l->trusted + 1);
 	l->n_upgrade = (unsigned)c->upgrade.count;
 	l->upgrade = arena_alloc(a, l->n_upgrade * sizeof *l->upgrade + 1);
 	if (!l->label.p || !l->request_id.p || !l->trusted || !l->upgrade || !make_via(a, l->via, c->via))
 		return false;
-	for (unsigned i = 0; i < l->n_trusted; i++) {
+	for (size_t i = 0; i < c->trusted_proxies.count; i++) {
 		const struct conf_cidr *n = &c->trusted_proxies.items[i];
+		struct network *to = &l->trusted[l->n_trusted];
 
-		l->trust_unix |= n->kind == CONF_UNIX;
-		l->trusted[i] = (struct network){ .v6 = n->kind == CONF_INET6, .bits = n->bits };
-		memcpy(l->trusted[i].ip, n->ip, 16);
+		if (n->kind == CONF_UNIX) {
+			l->trust_unix = true;	/* and no network: its zeroes would be everybody */
+			continue;
+		}
+		*to = (struct network){ .v6 = n->kind == CONF_INET6, .bits = n->bits };
+		memcpy(to->ip, n->ip, 16);
+		l->n_trusted++;
 	}
 	for (unsigned i = 0; i < l->n_upgrade; i++) {
 		l->upgrade[i] = dup_z(a, c->upgrade.items[i]);

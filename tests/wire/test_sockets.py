@@ -97,3 +97,10 @@ def test_a_client_on_a_unix_socket_has_no_address_to_forward(stage):
         stage.text(text)
         assert Client(path).get("/", "X-Forwarded-For: 1.2.3.4").status == 200
         assert o.requests[-1].get("X-Forwarded-For") == there
+
+
+def test_trusting_unix_peers_trusts_no_others(stage):
+    o = stage.origin()
+    for trusted in ("['unix:']", "[10.0.0.0/8, 'unix:']"):
+        assert stage.client(stage.proxy(o, listen="trusted_proxies: " + trusted)).get("/", "X-Forwarded-For: 6.6.6.6").status == 200
+        assert o.requests[-1].get("X-Forwarded-For") == "127.0.0.1"
