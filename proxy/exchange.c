@@ -138,7 +138,7 @@ struct exchange *exchange_new(struct worker *w, struct conn *client)
 
 	if (!x)
 		return NULL;
-	memset(x, 0, sizeof *x);
+	memset(x, 0, offsetof(struct exchange, server));
 	x->w = w;
 	x->client = client;
 	x->body_limit = UINT64_MAX;

@@ -77,7 +77,6 @@ struct exchange {
 	bool write_failed;	/* the upstream takes no more of the request; it may have answered */
 	bool cut;		/* the answer ended before it was whole: the client must be able to tell */
 
-	struct h1 server, upstream;	/* codecs: towards the client, towards the upstream */
 	struct buf *in, *up_in;		/* owned: read from client / upstream, not consumed yet */
 	struct buf *to_up, *to_client;	/* owned: framed, not taken by the socket yet */
 	struct buf *replay;		/* owned: framed body bytes, for a retry */
@@ -92,6 +91,8 @@ struct exchange {
 
 	struct str log_method, log_authority, log_target, log_referer, log_agent;	/* in the arena */
 	struct str request_id;		/* in the arena */
+	/* from here on not cleared: each is initialised before it is used */
+	struct h1 server, upstream;	/* codecs: towards the client, towards the upstream */
 	struct arena arena;
 };
 

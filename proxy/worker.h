@@ -99,6 +99,7 @@ struct worker {
 	_Atomic unsigned letters;	/* WORKER_DRAIN, WORKER_CUT: from other threads */
 
 	uint64_t id_seed[2], id_count;	/* for request ids */
+	char id_prefix[16];		/* id_seed[0] in hex, made at first use */
 	int64_t date_second;
 	char date[40];			/* of this second, RFC 9110 5.6.7 */
 	struct counters counters;
