@@ -20,6 +20,8 @@
 	CAUSE(WRITE_TIMEOUT, "write_timeout", 0, "", "the client did not take the answer in time") \
 	CAUSE(AMBIGUOUS_PATH, "ambiguous_path", 400, "", "the path is not in normal form, and this route rewrites it") \
 	CAUSE(UNDERSCORE, "underscore", 400, "", "a field name contains an underscore") \
+	CAUSE(MAX_FORWARDS, "max_forwards", 200, "", "Max-Forwards is 0, so it is the proxy that answers") \
+	CAUSE(TRACE_HERE, "trace_here", 501, "http_request_denied", "TRACE is not answered by the proxy itself") \
 	/* routing */ \
 	CAUSE(NO_ROUTE, "no_route", 404, "", "no route matches this host and path") \
 	CAUSE(NO_SERVICE, "no_service", 500, "proxy_configuration_error", "the route has no valid service") \

@@ -211,6 +211,26 @@ static bool has_underscore(const struct head *h)
 	return false;
 }
 
+/* Max-Forwards of OPTIONS and TRACE (RFC 9110 7.6.2): counted down, and at 0 the request goes no further. */
+static enum cause count_forwards(struct exchange *x, struct head *h)
+{
+	unsigned i = 0;
+	struct field *f = head_find(h, STR("Max-Forwards"), &i);
+	uint64_t left;
+	char *p;
+
+	if (!f || num_parse_dec(field_value(f), UINT32_MAX, &left) != OK)
+		return CAUSE_NONE;
+	if (left == 0)
+		return x->method == METHOD_OPTIONS ? CAUSE_MAX_FORWARDS : CAUSE_TRACE_HERE;
+	p = arena_alloc(&x->arena, NUM_DEC_MAX);
+	if (!p)
+		return CAUSE_NO_MEMORY;
+	f->value_len = (uint32_t)num_dec(p, left - 1);
+	f->value = p;
+	return CAUSE_NONE;
+}
+
 enum cause forward_request(struct exchange *x, struct head *h)
 {
 	const struct listener *l = &x->w->settings->listeners[x->client->listener];
@@ -219,11 +239,16 @@ enum cause forward_request(struct exchange *x, struct head *h)
 	char text[64];
 	struct str ip = { text, client_ip(x->client, text) };
 	struct str xff = {0}, forwarded = {0};
+	enum cause cause = CAUSE_NONE;
 	struct said said = {0};
 	unsigned n = 0;
 
 	if (l->underscores == UNDERSCORES_REFUSE && has_underscore(h))
 		return CAUSE_UNDERSCORE;
+	if (x->method == METHOD_OPTIONS || x->method == METHOD_TRACE)
+		cause = count_forwards(x, h);
+	if (cause != CAUSE_NONE)
+		return cause;
 	if (l->x_forwarded != FORWARDED_OFF)
 		xff = joined(x, h, FIELD_X_FORWARDED_FOR, trusted && l->x_forwarded == FORWARDED_APPEND, ip);
 	if (l->forwarded)

@@ -136,3 +136,15 @@ def test_underscores_in_names(stage, how, status, there):
     a = stage.client(stage.proxy(o, listen="underscores: " + how)).get("/", "X_Odd: 1")
     assert a.status == status
     assert (o.requests[0].all("X_Odd") if o.requests else None) == there
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "GET"])
+def test_max_forwards_counts_down(stage, method):
+    o = stage.origin()
+    c = stage.client(stage.proxy(o))
+    for sent, there in (("5", "4"), ("1", "0"), ("x", "x"), ("-1", "-1")):
+        assert c.ask(method, "/", "Max-Forwards: " + sent).status == 200
+        assert o.requests[-1].get("Max-Forwards") == (sent if method == "GET" else there)
+    a = c.ask(method, "/", "Max-Forwards: 0")
+    assert a.status == {"OPTIONS": 200, "TRACE": 501, "GET": 200}[method]
+    assert len(o.requests) == (5 if method == "GET" else 4)
