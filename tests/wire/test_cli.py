@@ -1,5 +1,6 @@
 """The command line: what it prints, and the exit codes 0, 1 and 2."""
 import re
+import resource
 import socket
 
 import pytest
@@ -95,6 +96,20 @@ def test_a_port_in_use_is_1_and_names_it(stage):
     path = stage.file("t.yaml", config({"app": "127.0.0.1:9"}).replace("@PORT@", str(port)))
     code, _, err = finished(stage, "run", "-c", path)
     assert code == 1 and str(port) in err and "in use" in err
+
+
+def test_too_few_open_files_is_1_and_says_how_many(stage):
+    path = stage.file("t.yaml", config({"app": "127.0.0.1:9"}).replace("@PORT@", str(free_port())))
+    code, _, err = finished(stage, "run", "-c", path, limits=[(resource.RLIMIT_NOFILE, 40)])
+    assert code == 1 and "open files is 40" in err
+
+
+def test_the_soft_limit_of_open_files_is_raised(stage):
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    p = stage.proxy(stage.origin())
+    with open("/proc/%d/limits" % p.pid) as f:
+        soft = re.search(r"Max open files +(\d+)", f.read()).group(1)
+    assert int(soft) == hard
 
 
 def test_the_environment_in_a_file(stage):
