@@ -77,7 +77,7 @@ ssize_t conn_output(struct worker *w, struct conn *c, struct str first, struct b
 	struct str kept = buf_str(*waiting);
 	size_t taken = 0, before = first.n + kept.n;
 	ssize_t r = 0;
-	int n = 0;
+	int n = 0, gone = 0;
 
 	if (first.n)
 		iov[n++] = (struct iovec){ (char *)first.p, first.n };
@@ -88,19 +88,16 @@ ssize_t conn_output(struct worker *w, struct conn *c, struct str first, struct b
 	if (n)
 		r = transport_writev(&c->t, iov, n);
 	if (r < 0 && errno != EAGAIN)
-		goto out;
+		gone = errno;
 	taken = r > 0 ? (size_t)r : 0;
-	r = (ssize_t)taken;
 	if (taken > first.n)
 		buf_consume(waiting, &w->budget, taken < before ? taken - first.n : kept.n);
 	if (v->n && taken < before + v->bytes &&
-	    keep_rest(w, waiting, v, taken > before ? taken - before : 0) != OK) {
-		errno = ENOMEM;
-		r = -1;
-	}
-out:
+	    keep_rest(w, waiting, v, taken > before ? taken - before : 0) != OK)
+		gone = ENOMEM;
 	vec_reset(v);
-	return r;
+	errno = gone;
+	return gone ? -1 : (ssize_t)taken;
 }
 
 enum err conn_hold(struct worker *w, struct buf **waiting, struct vec *v)

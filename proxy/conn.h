@@ -99,7 +99,8 @@ MUST_USE enum err conn_keep(struct worker *w, struct buf **kept, struct str rest
 
 /* Writes `first`, then what is kept in *waiting, then `v`, in one call.  The bytes that were
  * taken, or -1 (errno) when the connection is gone or there is no memory.  What was not taken is kept in
- * *waiting, but for the rest of `first`, which is the caller's to keep.  `v` is reset. */
+ * *waiting, even when the connection is gone: another one may get it.  But for the rest of `first`,
+ * which is the caller's to keep.  `v` is reset. */
 ssize_t conn_output(struct worker *w, struct conn *c, struct str first, struct buf **waiting, struct vec *v);
 
 /* Keeps all of `v` behind what waits already, for a connection that is not there yet.  `v` is reset.  ERR_MEM. */

@@ -139,7 +139,7 @@ void request_feed(struct exchange *x, struct str *in, bool eof)
 	while (x->request == DIR_OPEN && x->phase < PHASE_TUNNEL) {
 		if (vec_room(v) < 4) {
 			request_flush(x);
-			if (x->phase >= PHASE_TUNNEL || x->write_failed)
+			if (x->phase >= PHASE_TUNNEL)
 				return;
 		}
 		switch (codec_next(&x->server.codec, in, eof, &ev)) {

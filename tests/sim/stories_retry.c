@@ -1,0 +1,75 @@
+/* stories_retry: a connection dies with a part of the request in our hands, and the request goes to another.
+ *
+ * What the next origin gets must be the whole request, or nothing. */
+#include <stdio.h>
+
+#include "lib/base/check.h"
+#include "tests/sim/world.h"
+
+#define OK2 "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+#define LONG 100000	/* more than limits.replay */
+
+static char body[LONG];
+
+/* The origin has reset the connection, and we are told of it only by the write of these bytes. */
+static void dies_under(struct peer *o, struct peer *c, struct str bytes)
+{
+	peer_rst(o);
+	peer_hush(o);
+	peer_send(c, bytes);
+	world_settle();
+	peer_nudge(o);
+	world_settle();
+}
+
+static void fill(void)
+{
+	for (unsigned i = 0; i < LONG; i++)
+		body[i] = (char)('a' + i % 23);
+}
+
+/* Only the head was sent, so it may be sent again: and the first bytes of the body are those that
+ * the dead connection did not take. */
+static void first_piece_is_kept(void)
+{
+	struct peer *c = world_client(), *o;
+	struct str got;
+
+	fill();
+	world_say(c, "PUT /pair HTTP/1.1\r\nHost: a.example\r\nContent-Length: 100000\r\n\r\n");
+	EXPECT(world_got(world_up(0), "PUT /pair "));
+	dies_under(world_up(0), c, (struct str){ body, 10000 });
+	peer_send(c, (struct str){ body + 10000, LONG - 10000 });
+	world_settle();
+	o = world_up(1);
+	got = peer_got(o);
+	EXPECT(net.connects_n == 2 && world_requests(o) == 1);
+	EXPECT(got.n > LONG && memcmp(got.p + got.n - LONG, body, LONG) == 0);
+	world_say(o, OK2);
+	EXPECT(world_status(c, 0) == 200);
+}
+
+/* More pieces came at once than one write takes; the first write fails. */
+static void rest_of_a_read_is_kept(void)
+{
+	struct peer *c = world_client(), *o;
+	char text[2048];
+	size_t n = 0;
+
+	for (unsigned i = 0; i < 200; i++)
+		n += (size_t)snprintf(text + n, sizeof text - n, "1\r\n%c\r\n", 'a' + i % 23);
+	n += (size_t)snprintf(text + n, sizeof text - n, "0\r\n\r\n");
+	world_say(c, "PUT /pair HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: chunked\r\n\r\n");
+	dies_under(world_up(0), c, (struct str){ text, n });
+	o = world_up(1);
+	EXPECT(net.connects_n == 2 && world_requests(o) == 1);
+	EXPECT(world_got(o, "\r\n\r\n1\r\na\r\n1\r\nb\r\n") || world_got(o, "\r\n\r\n1\r\na\r\n"));
+	world_say(o, OK2);
+	EXPECT(world_status(c, 0) == 200);
+}
+
+const struct story stories_retry[] = {
+	{ "first-piece-is-kept", NULL, first_piece_is_kept },
+	{ "rest-of-a-read-is-kept", NULL, rest_of_a_read_is_kept },
+	{ NULL, NULL, NULL },
+};
