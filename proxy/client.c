@@ -125,7 +125,7 @@ static void head_wait(struct worker *w, struct conn *c, struct buf *kept, struct
 {
 	bool first = c->t.state == CONN_IDLE;
 
-	if (!eof && in.n == 0 && !kept)
+	if (!eof && in.n == 0 && !kept && !w->draining)
 		return;		/* empty lines before a request: still idle */
 	if (eof || conn_keep(w, &kept, in) != OK) {
 		buf_free(&kept, &w->budget);
@@ -137,6 +137,8 @@ static void head_wait(struct worker *w, struct conn *c, struct buf *kept, struct
 		c->t.state = CONN_IDLE;
 		c->work.head = NULL;
 		worker_wait(w, c, w->list.idle);
+		if (w->draining)
+			client_close(w, c, false);
 		return;
 	}
 	kept->mark = mark ? mark : 1;
@@ -209,7 +211,8 @@ static void head_read(struct worker *w, struct conn *c)
 	if (c->t.state == CONN_HEAD)
 		c->work.head = kept;
 	if (n < 0) {
-		if (errno != EAGAIN)
+		/* an idle one that a drain finds readable has its chance here */
+		if (errno != EAGAIN || (w->draining && c->t.state == CONN_IDLE))
 			client_close(w, c, false);
 		return;
 	}

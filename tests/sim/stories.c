@@ -690,6 +690,18 @@ static void drain(void)
 	EXPECT(worker_open(world.w) == 0);
 }
 
+/* An empty line behind a request is no request that a drain would wait for. */
+static void drain_ends_idle(void)
+{
+	struct peer *c = world_client();
+
+	world_say(c, POST5 "hello\r\n");
+	world_say(world_up(0), "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no");
+	worker_tell(world.w, WORKER_DRAIN);
+	world_say(world_up(0), "k");
+	EXPECT(world_status(c, 0) == 200 && !peer_open(c) && worker_open(world.w) == 0);
+}
+
 static void no_descriptors(void)
 {
 	struct peer *c = world_client(), *late;
@@ -810,6 +822,7 @@ const struct story stories[] = {
 	{ "tunnel-reset", NULL, tunnel_reset },
 	{ "kept-grow-old", NULL, kept_grow_old },
 	{ "drain", NULL, drain },
+	{ "drain-ends-idle", NULL, drain_ends_idle },
 	{ "no-descriptors", NULL, no_descriptors },
 	{ "ipv6-client", NULL, ipv6_client },
 	{ "tail-waits", NULL, tail_waits },
