@@ -99,7 +99,7 @@ struct conf_service {
 	uint32_t max_connections;	/* per endpoint and worker; 0: no limit */
 };
 
-enum conf_path_kind { CONF_PATH_PREFIX, CONF_PATH_EXACT };
+enum conf_path_kind { CONF_PATH_PREFIX, CONF_PATH_EXACT, CONF_PATH_REGEX };
 enum conf_action { CONF_ACTION_SERVICE, CONF_ACTION_REDIRECT, CONF_ACTION_ANSWER };
 enum conf_part_kind { CONF_PART_TEXT, CONF_PART_HOST, CONF_PART_PATH };
 
@@ -123,6 +123,29 @@ struct conf_answer {
 	struct str type;	/* Content-Type */
 };
 
+/* A header or a query parameter that a request must have. */
+struct conf_pair {
+	struct conf_pos pos;
+	bool regex;		/* `value` is an expression, not compiled yet; else the value itself */
+	struct str name;	/* as written */
+	struct str value;
+};
+
+struct conf_pair_list {
+	struct conf_pair *items;	/* by name, no name twice: headers in any case */
+	size_t count;
+};
+
+/* The requests that a route is for, of its hosts; all that is asked must be so. */
+struct conf_match {
+	struct conf_pos pos;
+	enum conf_path_kind path_kind;
+	struct str path;		/* starts with '/', in the normal form of RFC 3986 6.2.2 without dot
+					 * segments; a prefix has no '/' at its end unless it is "/"; or an expression */
+	struct conf_str_list methods;	/* one of them; none: any */
+	struct conf_pair_list headers, query;
+};
+
 struct conf_route_timeouts {
 	uint64_t first_byte;	/* 0: off, as for the two below */
 	uint64_t between_bytes;
@@ -132,9 +155,9 @@ struct conf_route_timeouts {
 struct conf_route {
 	struct conf_pos pos;
 	struct conf_str_list hosts;	/* lower case, "*.x" for a wildcard; none: any host */
-	enum conf_path_kind path_kind;
-	struct str path;		/* starts with '/', in the normal form of RFC 3986 6.2.2 without dot
-					 * segments; a prefix has no '/' at its end unless it is "/" */
+	struct conf_match *matches;	/* one of them must be met; at least one */
+	size_t match_count;
+	struct conf_match match;	/* what the route says itself: the only one unless it has `matches` */
 	enum conf_action action;
 	const struct conf_service *service;	/* of CONF_ACTION_SERVICE */
 	struct conf_redirect redirect;		/* of CONF_ACTION_REDIRECT */

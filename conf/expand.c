@@ -2,7 +2,8 @@
  * expand: the environment inside values.
  *
  * Purpose   ${NAME}, ${NAME:-default} and $$ in a scalar, after YAML has been
- *           parsed: what a variable holds is a value and never structure.
+ *           parsed: what a variable holds is a value and never structure.  A $ that no
+ *           name follows is one.
  * Owns      nothing; results are in the arena of the caller.
  * Called by tree.c for every scalar that is a value.
  * Never     expands twice, looks inside keys, or calls getenv by itself.
@@ -89,7 +90,12 @@ static bool expand_step(struct conf_expand *x, struct str raw, size_t *at, struc
 		*at += 2;
 		return true;
 	}
-	wrong = str_starts(rest, STR("${")) ? reference_parse(rest, &r)
+	if (rest.n == 1 || (rest.p[1] != '{' && !name_char(rest.p[1], true))) {	/* ends an expression, as in `^v1$` */
+		*piece = (struct str){rest.p, 1};
+		*at += 1;
+		return true;
+	}
+	wrong = rest.p[1] == '{' ? reference_parse(rest, &r)
 		: "`$` begins a variable, as in ${NAME}; write `$$` for a dollar";
 	pos = pos_at(raw, *at, pos, exact);
 	if (wrong) {

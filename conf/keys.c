@@ -117,7 +117,14 @@ static const struct conf_key keys[] = {
 
 	{CONF_ROUTE, "host", CONF_T_HOSTS, AT(conf_route, hosts),
 	 .doc = "`example.com`, `*.example.com`, or a list; without it: any host"},
-	{CONF_ROUTE, "path", CONF_T_PATH, CONF_PATH, .fallback = "/", .doc = "a prefix, or a map"},
+	{CONF_ROUTE, "path", CONF_T_PATH, CONF_PATH, AT(conf_route, match), .fallback = "/", .doc = "a prefix, or a map"},
+	{CONF_ROUTE, "method", CONF_T_METHODS, AT(conf_route, match.methods), .doc = "one of these methods; without it: any"},
+	{CONF_ROUTE, "headers", CONF_T_HEADER_PAIRS, CONF_PATTERN, AT(conf_route, match.headers),
+	 .doc = "headers that a request must have, all of them"},
+	{CONF_ROUTE, "query", CONF_T_QUERY_PAIRS, CONF_PATTERN, AT(conf_route, match.query),
+	 .doc = "query parameters that a request must have, all of them"},
+	{CONF_ROUTE, "matches", CONF_T_MATCHES, CONF_MATCH,
+	 .doc = "alternatives, instead of `path`, `method`, `headers` and `query` of the route"},
 	{CONF_ROUTE, "service", CONF_T_SERVICE, .doc = "action: forward to this service"},
 	{CONF_ROUTE, "redirect", CONF_T_MAP, CONF_REDIRECT, AT(conf_route, redirect),
 	 .doc = "action: send the client elsewhere"},
@@ -136,8 +143,18 @@ static const struct conf_key keys[] = {
 	{CONF_ROUTE, "timeouts", CONF_T_MAP, CONF_ROUTE_TIMEOUTS, AT(conf_route, timeouts),
 	 .doc = "time-outs of this route"},
 
+	{CONF_MATCH, "path", CONF_T_PATH, CONF_PATH, .fallback = "/", .doc = "a prefix, or a map"},
+	{CONF_MATCH, "method", CONF_T_METHODS, AT(conf_match, methods), .doc = "one of these methods; without it: any"},
+	{CONF_MATCH, "headers", CONF_T_HEADER_PAIRS, CONF_PATTERN, AT(conf_match, headers),
+	 .doc = "headers that a request must have, all of them"},
+	{CONF_MATCH, "query", CONF_T_QUERY_PAIRS, CONF_PATTERN, AT(conf_match, query),
+	 .doc = "query parameters that a request must have, all of them"},
+
 	{CONF_PATH, "prefix", CONF_T_PREFIX, .doc = "whole segments: `/api` is for /api and /api/x, not for /apis"},
 	{CONF_PATH, "exact", CONF_T_EXACT, .doc = "this path and no other"},
+	{CONF_PATH, "regex", CONF_T_PATH_REGEX, .doc = "a regular expression for the whole path"},
+
+	{CONF_PATTERN, "regex", CONF_T_PATTERN, .required = true, .doc = "a regular expression for the whole value"},
 
 	{CONF_REDIRECT, "to", CONF_T_TARGET, .required = true,
 	 .doc = "a URL or a path; `{host}` and `{path}` stand for those of the request, path with query"},
@@ -175,6 +192,7 @@ const char *conf_noun_name(enum conf_noun noun)
 		[CONF_TOP] = "the file", [CONF_LIMITS] = "`limits`", [CONF_TIMEOUTS] = "`timeouts`",
 		[CONF_LOG] = "`log`", [CONF_DEFAULTS] = "`defaults`", [CONF_LISTEN] = "a listener",
 		[CONF_SERVICE] = "a service", [CONF_ROUTE] = "a route", [CONF_PATH] = "a path",
+		[CONF_MATCH] = "a match", [CONF_PATTERN] = "a value to match",
 		[CONF_REDIRECT] = "a redirect", [CONF_ANSWER] = "an answer", [CONF_HEADERS] = "header changes",
 		[CONF_ROUTE_TIMEOUTS] = "the `timeouts` of a route",
 	};

@@ -12,7 +12,7 @@
 enum conf_noun {
 	CONF_TOP, CONF_LIMITS, CONF_TIMEOUTS, CONF_LOG, CONF_DEFAULTS,
 	CONF_LISTEN, CONF_SERVICE, CONF_ROUTE,
-	CONF_PATH, CONF_REDIRECT, CONF_ANSWER, CONF_HEADERS, CONF_ROUTE_TIMEOUTS,
+	CONF_MATCH, CONF_PATH, CONF_PATTERN, CONF_REDIRECT, CONF_ANSWER, CONF_HEADERS, CONF_ROUTE_TIMEOUTS,
 	CONF_NOUNS,
 };
 
@@ -37,9 +37,15 @@ enum conf_type {
 	CONF_T_HEADER_MAP,	/* [struct conf_header_list] */
 	CONF_T_HEADER_NAMES,	/* [struct conf_header_list] */
 	CONF_T_HOSTS,		/* [struct conf_str_list] */
-	CONF_T_PATH,		/* a text or a map of CONF_PATH [struct conf_route] */
-	CONF_T_PREFIX,		/* [struct conf_route] */
-	CONF_T_EXACT,		/* [struct conf_route] */
+	CONF_T_PATH,		/* a text or a map of CONF_PATH [struct conf_match] */
+	CONF_T_PREFIX,		/* [struct conf_match], as the next two */
+	CONF_T_EXACT,
+	CONF_T_PATH_REGEX,
+	CONF_T_METHODS,		/* [struct conf_str_list] */
+	CONF_T_HEADER_PAIRS,	/* texts or maps of CONF_PATTERN, by name [struct conf_pair_list] */
+	CONF_T_QUERY_PAIRS,	/* the same */
+	CONF_T_PATTERN,		/* [struct conf_pair] */
+	CONF_T_MATCHES,		/* a list of maps of CONF_MATCH [struct conf_route] */
 	CONF_T_NEW_PREFIX,	/* [struct str] */
 	CONF_T_TARGET,		/* [struct conf_redirect] */
 	CONF_T_SERVICE,		/* the name of one [struct conf_route] */
@@ -54,7 +60,7 @@ struct conf_key {
 	enum conf_noun noun;	/* the map that it is in */
 	const char *name;
 	enum conf_type type;
-	enum conf_noun sub;	/* of CONF_T_MAP, CONF_T_PATH */
+	enum conf_noun sub;	/* of CONF_T_MAP, and of what may be or hold one */
 	size_t at;		/* offset in the noun's struct */
 	const char *fallback;	/* the default as one would write it; NULL: none */
 	const char *inherits;	/* instead: the key that gives it, "limits.body" */

@@ -1,17 +1,18 @@
 /*
  * route: the readers of routes.
  *
- * Purpose   which requests a route is for, and what becomes of them.
+ * Purpose   whose requests a route is for, and what becomes of them.
  * Owns      nothing; results are in the tree's arena.
  * Called by walk.c through conf_reader_of().
  * Never     matches a request: that is dispatch.
- * Invariant a route of the tree has one action, and a path that a request can have.
+ * Invariant a route of the tree has one action, and at least one match (match.c).
  */
 #include "conf/slip.h"
 #include "conf/walk.h"
-#include "lib/base/path.h"
 
 #include <stdlib.h>
+
+#define WAYS_MAX 65536	/* of a route: hosts x matches x methods, where more than hosts multiply */
 
 static struct str host_dup(struct conf_walk *w, struct str s)
 {
@@ -53,87 +54,6 @@ void conf_read_hosts(struct conf_walk *w, const struct conf_key *k, const struct
 			list.items[list.count++] = host;
 	}
 	*(struct conf_str_list *)at = list;
-}
-
-/* The path of `n` in its normal form, a copy in the tree; n == 0, reported, when it is wrong. */
-static struct str path_read(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n)
-{
-	const char *wrong;
-	struct str s = {NULL, 0};
-	char *p;
-
-	if (!conf_walk_text(w, k, n))
-		return s;
-	wrong = conf_path_wrong(n->text);
-	if (!wrong) {
-		p = conf_walk_alloc(w, n->text.n * 3 + 1);
-		if (!p)
-			return s;
-		s = (struct str){p, path_normal_escapes(n->text, p)};
-		wrong = conf_path_wrong(s);	/* `/%2e%2e/` shows what it is */
-	}
-	if (!wrong)
-		return s;
-	conf_errors_add(w->errors, n->pos, "the path `%.80s` %s", n->text.p, wrong);
-	return (struct str){NULL, 0};
-}
-
-/* The same for a prefix, which is literal: a `*` at its end is a slip. */
-static struct str prefix_read(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n)
-{
-	struct str s = path_read(w, k, n);
-	size_t size = n->text.n;
-
-	if (!s.n || s.p[s.n - 1] != '*')
-		return s;
-	while (size > 1 && strchr("*/", n->text.p[size - 1]))
-		size--;
-	conf_errors_add(w->errors, n->pos, "the path `%.80s` ends in `*`: a prefix needs none, write `%.*s`", n->text.p,
-			size > 80 ? 80 : (int)size, n->text.p);
-	return (struct str){NULL, 0};
-}
-
-void conf_read_prefix(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
-{
-	struct conf_route *r = at;
-	struct str s = prefix_read(w, k, n);
-
-	if (!s.n)
-		return;
-	if (s.n > 1 && s.p[s.n - 1] == '/')
-		((char *)s.p)[--s.n] = '\0';	/* `/api/` as a prefix is `/api` */
-	r->path_kind = CONF_PATH_PREFIX;
-	r->path = s;
-}
-
-void conf_read_exact(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
-{
-	struct conf_route *r = at;
-	struct str s = path_read(w, k, n);
-
-	if (!s.n)
-		return;
-	r->path_kind = CONF_PATH_EXACT;
-	r->path = s;
-}
-
-void conf_read_new_prefix(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
-{
-	struct str s = prefix_read(w, k, n);
-
-	if (s.n)
-		*(struct str *)at = s;
-}
-
-void conf_read_path(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
-{
-	if (n->kind != CONF_NODE_MAP) {
-		conf_read_prefix(w, k, n, at);
-		return;
-	}
-	if (conf_walk_map(w, k->sub, n, at) && n->count != 1)
-		conf_errors_add(w->errors, n->count ? n->first->next->key_pos : n->pos,
-				"a path is either a `prefix` or `exact`");
 }
 
 /* What is wrong with where a redirect goes, or NULL. */
@@ -275,10 +195,43 @@ static void prefix_check(struct conf_walk *w, const struct conf_node *n, const s
 		return;
 	if (strip && swap && r->strip_prefix)
 		conf_errors_add(w->errors, swap->key_pos, "`strip_prefix` or `replace_prefix`, not both");
-	if (r->path_kind != CONF_PATH_PREFIX)
-		conf_errors_add(w->errors, either->key_pos, "`%s` needs a path that is a prefix", either->key.p);
+	for (size_t i = 0; i < r->match_count; i++) {
+		const struct conf_match *m = &r->matches[i];
+
+		if (m->path_kind == CONF_PATH_PREFIX && str_eq(m->path, r->matches->path))
+			continue;
+		conf_errors_add(w->errors, either->key_pos, m->path_kind == CONF_PATH_PREFIX
+				? "`%s` needs the same prefix in all matches" : "`%s` needs a path that is a prefix",
+				either->key.p);
+		break;
+	}
 	if (r->action != CONF_ACTION_SERVICE)
 		conf_errors_add(w->errors, either->key_pos, "`%s` is for a route with a `service`", either->key.p);
+}
+
+static void matches_check(struct conf_walk *w, const struct conf_node *n, struct conf_route *r)
+{
+	static const char *const alone[] = {"path", "method", "headers", "query"};
+	const struct conf_node *matches = conf_node_child(n, "matches");
+	size_t ways = 0;
+
+	for (unsigned i = 0; matches && i < 4; i++) {
+		const struct conf_node *c = conf_node_child(n, alone[i]);
+
+		if (c)
+			conf_errors_add(w->errors, c->key_pos, "`%s` cannot stand beside `matches`: write it in each of them",
+					alone[i]);
+	}
+	if (!r->match_count) {
+		r->match.pos = r->pos;
+		r->matches = &r->match;
+		r->match_count = 1;
+	}
+	for (size_t i = 0; i < r->match_count; i++)
+		ways += r->matches[i].methods.count ? r->matches[i].methods.count : 1;
+	if (ways > 1 && r->hosts.count > WAYS_MAX / ways)
+		conf_errors_add(w->errors, r->pos, "%zu hosts with %zu matches each are more than %d", r->hosts.count, ways,
+				WAYS_MAX);
 }
 
 void conf_read_routes(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
@@ -310,6 +263,7 @@ void conf_read_routes(struct conf_walk *w, const struct conf_key *k, const struc
 		*r = w->route;
 		r->pos = item->pos;
 		known = conf_walk_map(w, CONF_ROUTE, item, r);
+		matches_check(w, item, r);
 		action_check(w, item, known, r);
 		answer_check(w, item, &r->answer);
 		prefix_check(w, item, r);

@@ -30,26 +30,26 @@ void conf_check_listens(struct conf_walk *w, const bool *sound)
 	}
 }
 
-struct claim {			/* of a route to the requests for one host and path */
+struct claim {			/* of a match to requests for one host, by one method */
 	const struct conf_route *route;
-	struct str host;	/* empty: any */
+	const struct conf_match *match;
+	struct str host, method;	/* empty: any */
 };
-
-static int str_compare(struct str a, struct str b)
-{
-	size_t n = a.n < b.n ? a.n : b.n;
-	int rc = n ? memcmp(a.p, b.p, n) : 0;
-
-	return rc ? rc : (a.n > b.n) - (a.n < b.n);
-}
 
 static int claims_differ(const struct claim *x, const struct claim *y)
 {
-	int rc = str_compare(x->route->path, y->route->path);
+	const struct conf_match *a = x->match, *b = y->match;
+	int rc = conf_str_compare(a->path, b->path);
 
 	if (!rc)
-		rc = (x->route->path_kind > y->route->path_kind) - (x->route->path_kind < y->route->path_kind);
-	return rc ? rc : str_compare(x->host, y->host);
+		rc = (a->path_kind > b->path_kind) - (a->path_kind < b->path_kind);
+	if (!rc)
+		rc = conf_str_compare(x->host, y->host);
+	if (!rc)
+		rc = conf_str_compare(x->method, y->method);
+	if (!rc)
+		rc = conf_pairs_compare(&a->headers, &b->headers, true);
+	return rc ? rc : conf_pairs_compare(&a->query, &b->query, false);
 }
 
 static int claims_compare(const void *a, const void *b)
@@ -57,7 +57,19 @@ static int claims_compare(const void *a, const void *b)
 	const struct claim *x = a, *y = b;
 	int rc = claims_differ(x, y);
 
-	return rc ? rc : (x->route > y->route) - (x->route < y->route);
+	if (!rc)
+		rc = (x->route > y->route) - (x->route < y->route);
+	return rc ? rc : (x->match > y->match) - (x->match < y->match);
+}
+
+/* The claims of one match to one host, to `to` unless that is NULL; how many. */
+static size_t claims_of(const struct conf_route *r, const struct conf_match *m, struct str host, struct claim *to)
+{
+	size_t count = m->methods.count ? m->methods.count : 1;
+
+	for (size_t i = 0; to && i < count; i++)
+		to[i] = (struct claim){r, m, host, m->methods.count ? m->methods.items[i] : STR("")};
+	return count;
 }
 
 static size_t claims_fill(const struct conf *c, const bool *sound, struct claim *claims)
@@ -66,45 +78,43 @@ static size_t claims_fill(const struct conf *c, const bool *sound, struct claim 
 
 	for (size_t i = 0; i < c->route_count; i++) {
 		const struct conf_route *r = &c->routes[i];
+		size_t hosts = r->hosts.count ? r->hosts.count : 1;
 
-		if (!sound[i])
-			continue;
-		if (!r->hosts.count)
-			claims[n++] = (struct claim){r, STR("")};
-		for (size_t j = 0; j < r->hosts.count; j++)
-			claims[n++] = (struct claim){r, r->hosts.items[j]};
+		for (size_t j = 0; sound[i] && j < r->match_count * hosts; j++)
+			n += claims_of(r, &r->matches[j / hosts], r->hosts.count ? r->hosts.items[j % hosts] : STR(""),
+				       claims ? claims + n : NULL);
 	}
 	return n;
 }
 
+static void claims_clash(struct conf_walk *w, const struct claim *one, const struct claim *two)
+{
+	const struct conf_match *a = one->match, *b = two->match;
+	bool more = two->method.n || b->headers.count || b->query.count;
+
+	if (a == b)
+		conf_errors_add(w->errors, two->route->pos, "the route on line %u has the host `%.80s` twice",
+				two->route->pos.line, two->host.p);
+	else
+		conf_errors_add(w->errors, b->pos, "the %s on line %u has the same host and path%s as that on line %u",
+				b == &two->route->match ? "route" : "match", b->pos.line,
+				more ? " (and the same method, headers and query)" : "", a->pos.line);
+}
+
 void conf_check_routes(struct conf_walk *w, const bool *sound)
 {
-	const struct conf *c = w->conf;
-	struct claim *claims;
-	size_t most = 0, n;
+	size_t n = claims_fill(w->conf, sound, NULL);
+	struct claim *claims = arena_alloc(w->scratch, n * sizeof *claims + 1);
 
-	for (size_t i = 0; i < c->route_count; i++)
-		most += 1 + c->routes[i].hosts.count;
-	claims = arena_alloc(w->scratch, most * sizeof *claims + 1);
 	if (!claims) {
 		w->errors->no_memory = true;
 		return;
 	}
-	n = claims_fill(c, sound, claims);
+	claims_fill(w->conf, sound, claims);
 	qsort(claims, n, sizeof *claims, claims_compare);
-	for (size_t i = 1; i < n; i++) {
-		const struct claim *one = &claims[i - 1], *two = &claims[i];
-
-		if (claims_differ(one, two))
-			continue;
-		if (one->route == two->route)
-			conf_errors_add(w->errors, two->route->pos, "the route on line %u has the host `%.80s` twice",
-					two->route->pos.line, two->host.p);
-		else
-			conf_errors_add(w->errors, two->route->pos,
-					"the route on line %u has the same host and path as that on line %u",
-					two->route->pos.line, one->route->pos.line);
-	}
+	for (size_t i = 1; i < n; i++)
+		if (!claims_differ(&claims[i - 1], &claims[i]))
+			claims_clash(w, &claims[i - 1], &claims[i]);
 }
 
 void conf_check_limits(struct conf_walk *w, const struct conf_node *root)

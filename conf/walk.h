@@ -53,8 +53,14 @@ conf_reader conf_read_token, conf_read_text, conf_read_value, conf_read_sink;		/
 conf_reader conf_read_header_map, conf_read_header_names, conf_read_networks, conf_read_protocols;
 conf_reader conf_read_listens, conf_read_address_key;					/* place.c */
 conf_reader conf_read_services, conf_read_endpoints, conf_read_host_mode;
-conf_reader conf_read_routes, conf_read_hosts, conf_read_path, conf_read_prefix;	/* route.c */
-conf_reader conf_read_exact, conf_read_new_prefix, conf_read_target, conf_read_service_name;
+conf_reader conf_read_path, conf_read_prefix, conf_read_exact, conf_read_path_regex;	/* match.c */
+conf_reader conf_read_new_prefix, conf_read_methods, conf_read_pairs, conf_read_pattern, conf_read_matches;
+conf_reader conf_read_routes, conf_read_hosts, conf_read_target, conf_read_service_name;	/* route.c */
+
+/* The order of lists of pairs in which equal ones meet; `fold`: of headers. */
+int conf_pairs_compare(const struct conf_pair_list *a, const struct conf_pair_list *b, bool fold);	/* match.c */
+/* The same for texts. */
+int conf_str_compare(struct str a, struct str b);
 
 /* What one item cannot see: clashes between listeners, between routes. */
 void conf_check_listens(struct conf_walk *w, const bool *sound);	/* rules.c */

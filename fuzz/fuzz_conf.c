@@ -23,6 +23,23 @@ static char *scripted_env(const char *name)
 	return name[0] == 'A' ? value : NULL;
 }
 
+static void pairs_check(const struct conf_pair_list *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		CHECK(l->items[i].name.n && l->items[i].value.p);
+		CHECK(!l->items[i].regex || l->items[i].value.n);
+	}
+}
+
+static void match_check(const struct conf_match *m)
+{
+	CHECK(m->path.n && (m->path_kind == CONF_PATH_REGEX || m->path.p[0] == '/'));
+	for (size_t i = 0; i < m->methods.count; i++)
+		CHECK(m->methods.items[i].n);
+	pairs_check(&m->headers);
+	pairs_check(&m->query);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static FILE *nowhere;
@@ -38,7 +55,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(!c || (c->listen_count && c->route_count));
 	for (size_t i = 0; c && i < c->route_count; i++) {
 		CHECK((c->routes[i].action == CONF_ACTION_SERVICE) == (c->routes[i].service != NULL));
-		CHECK(c->routes[i].path.n && c->routes[i].path.p[0] == '/');
+		CHECK(c->routes[i].match_count);
+		for (size_t j = 0; j < c->routes[i].match_count; j++)
+			match_check(&c->routes[i].matches[j]);
 	}
 	for (size_t i = 0; i < errors.count; i++)
 		for (size_t j = 0; j < errors.items[i].text.n; j++)

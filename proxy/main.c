@@ -7,6 +7,7 @@
 #include "conf/conf.h"
 #include "proxy/demo.h"
 #include "proxy/server.h"
+#include "proxy/settings.h"
 
 #define EXIT_USAGE 2
 
@@ -92,6 +93,10 @@ static struct conf *configure(const struct options *o, uint16_t demo_port)
 	if (!c)
 		conf_errors_print(&errors, stderr);
 	conf_errors_fini(&errors);
+	if (c && !settings_check(c, stderr)) {
+		conf_free(c);
+		return NULL;
+	}
 	return c;
 }
 

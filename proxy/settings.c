@@ -2,6 +2,7 @@
  * dispatch and the workers use; conf and dispatch do not know each other. */
 #include "proxy/settings.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -215,32 +216,93 @@ static const struct header_mod *headers_of(struct arena *a, const struct conf_he
 	return mods;
 }
 
+static const struct match_pair *pairs_of(struct arena *a, const struct conf_pair_list *list)
+{
+	struct match_pair *p = arena_alloc(a, list->count * sizeof *p + 1);
+
+	for (size_t i = 0; p && i < list->count; i++)
+		p[i] = (struct match_pair){
+			.kind = list->items[i].regex ? MATCH_REGEX : MATCH_EXACT,
+			.name = list->items[i].name, .value = list->items[i].value,
+		};
+	return p;
+}
+
+/* How many matches of a router one host has by `m`: it knows one method in each. */
+static size_t ways_of(const struct conf_match *m)
+{
+	return m->methods.count ? m->methods.count : 1;
+}
+
+/* `m` for every host and method, to *at, which goes behind them; false: no memory. */
+static bool match_of(struct arena *a, struct route_match **at, const struct conf_route *c, const struct conf_match *m)
+{
+	size_t hosts = c->hosts.count ? c->hosts.count : 1, ways = ways_of(m);
+	struct route_match is = {
+		.path_kind = m->path_kind == CONF_PATH_EXACT ? MATCH_EXACT :
+			     m->path_kind == CONF_PATH_REGEX ? MATCH_REGEX : MATCH_PREFIX,
+		.path = m->path,
+		.headers = pairs_of(a, &m->headers), .n_headers = (uint16_t)m->headers.count,
+		.queries = pairs_of(a, &m->query), .n_queries = (uint16_t)m->query.count,
+	};
+
+	for (size_t i = 0; i < hosts * ways; i++) {
+		if (c->hosts.count)
+			is.host = c->hosts.items[i / ways];
+		if (m->methods.count)
+			is.method = m->methods.items[i % ways];
+		*(*at)++ = is;
+	}
+	return is.headers && is.queries;
+}
+
 static const struct route_match *matches_of(struct arena *a, const struct conf_route *c, size_t *n)
 {
-	size_t count = c->hosts.count ? c->hosts.count : 1;
-	struct route_match *m = arena_alloc(a, count * sizeof *m);
+	size_t count = 0;
+	struct route_match *m, *at;
 
-	for (size_t i = 0; m && i < count; i++) {
-		memset(&m[i], 0, sizeof m[i]);
-		if (c->hosts.count)
-			m[i].host = c->hosts.items[i];
-		m[i].path_kind = c->path_kind == CONF_PATH_EXACT ? MATCH_EXACT : MATCH_PREFIX;
-		m[i].path = c->path;
-	}
+	for (size_t i = 0; i < c->match_count; i++)
+		count += ways_of(&c->matches[i]) * (c->hosts.count ? c->hosts.count : 1);
+	m = at = arena_alloc(a, count * sizeof *m);
+	for (size_t i = 0; m && i < c->match_count; i++)
+		if (!match_of(a, &at, c, &c->matches[i]))
+			return NULL;
 	*n = count;
 	return m;
 }
 
+/* The place in the file of what `err` is about: a service, or the match of a route that the n-th of its
+ * matches was made from. */
+static struct conf_pos place_of(const struct conf *c, const struct snapshot_error *err)
+{
+	const struct conf_route *r;
+	size_t n = err->match;
+
+	if (err->part == PART_SERVICE && err->index < c->service_count)
+		return c->services[err->index].pos;
+	if (err->part != PART_ROUTE || err->index >= c->route_count)
+		return (struct conf_pos){0};
+	r = &c->routes[err->index];
+	for (size_t i = 0; i < r->match_count; i++) {
+		size_t ways = ways_of(&r->matches[i]) * (r->hosts.count ? r->hosts.count : 1);
+
+		if (n < ways)
+			return r->matches[i].pos;
+		n -= ways;
+	}
+	return r->pos;
+}
+
 static struct str label_of(struct arena *a, const struct conf_route *c)
 {
-	struct str host = c->hosts.count ? c->hosts.items[0] : STR("*");
-	char *p = arena_alloc(a, host.n + c->path.n + 1);
+	struct str host = c->hosts.count ? c->hosts.items[0] : STR("*"), path = c->matches->path;
+	char *p = arena_alloc(a, host.n + path.n + 1);
 
 	if (!p)
 		return (struct str){0};
 	memcpy(p, host.p, host.n);
-	memcpy(p + host.n, c->path.p, c->path.n);
-	return (struct str){ p, host.n + c->path.n };
+	memcpy(p + host.n, path.p, path.n);
+	return (struct str){ p, host.n + path.n };
 }
 
 static void action_of(struct route_spec *r, const struct conf_route *c)
@@ -276,7 +338,7 @@ static bool route_of(struct arena *a, struct snapshot_route *to, const struct co
 	r->response = headers_of(a, &c->response_headers, &r->n_response);
 	r->rewrite = c->strip_prefix ? REWRITE_STRIP : c->replace_prefix.n ? REWRITE_REPLACE : REWRITE_NONE;
 	if (r->rewrite != REWRITE_NONE)
-		r->rewrite_from = c->path;
+		r->rewrite_from = c->matches->path;	/* conf: the same in all of them */
 	r->rewrite_to = c->replace_prefix;
 	r->body_limit = c->body_limit == CONF_NO_LIMIT ? UINT64_MAX : c->body_limit;
 	r->first_byte_ms = clamp32(c->timeouts.first_byte);
@@ -285,7 +347,7 @@ static bool route_of(struct arena *a, struct snapshot_route *to, const struct co
 	return to->matches && r->label.p && r->request && r->response;
 }
 
-struct snapshot *settings_snapshot(const struct conf *c, struct endpoint_table *endpoints, struct snapshot_error *err)
+static struct snapshot *make_snapshot(const struct conf *c, struct endpoint_table *endpoints, struct snapshot_error *err)
 {
 	struct snapshot_spec spec = { .endpoints = endpoints, .n_services = c->service_count, .n_routes = c->route_count };
 	struct service_spec *services;
@@ -317,4 +379,51 @@ out:
 	err->err = ERR_MEM;
 	arena_fini(&a);
 	return NULL;
+}
+
+/* The place and the reason, as errors of a file are written; the path may lose its front. */
+static void refusal(const struct conf *c, const struct snapshot_error *err, size_t path_max, char *out, size_t size)
+{
+	struct conf_pos pos = place_of(c, err);
+	struct str file = c->file;
+	int n;
+
+	if (file.n > path_max) {
+		file.p += file.n - path_max;
+		file.n = path_max;
+	}
+	n = snprintf(out, size, "%.*s:", (int)file.n, file.p);
+	if (pos.line && n > 0 && (size_t)n < size)
+		n += snprintf(out + n, size - (size_t)n, "%u:%u:", pos.line, pos.column);
+	if (n > 0 && (size_t)n < size)
+		snprintf(out + n, size - (size_t)n, " %s", err->text);
+}
+
+struct snapshot *settings_snapshot(const struct conf *c, struct endpoint_table *endpoints, struct snapshot_error *err)
+{
+	struct snapshot *s = make_snapshot(c, endpoints, err);
+	char text[sizeof err->text];
+
+	if (s)
+		return s;
+	refusal(c, err, 64, text, sizeof text);
+	memcpy(err->text, text, sizeof text);
+	return NULL;
+}
+
+bool settings_check(const struct conf *c, FILE *to)
+{
+	struct endpoint_table *endpoints = endpoint_table_new();
+	struct snapshot_error err = { .err = ERR_MEM, .text = "out of memory" };
+	struct snapshot *s = endpoints ? make_snapshot(c, endpoints, &err) : NULL;
+	bool good = s != NULL;
+	char text[PATH_MAX + sizeof err.text + 32];
+
+	if (!good) {
+		refusal(c, &err, PATH_MAX, text, sizeof text);
+		fprintf(to, "%s\n", text);
+	}
+	snapshot_unref(s);
+	endpoint_table_free(endpoints);
+	return good;
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include "dispatch/snapshot.h"
 #include "lib/base/arena.h"
 #include "lib/http/codec.h"
@@ -60,7 +61,11 @@ struct settings {
 struct settings *settings_new(const struct conf *c) MUST_USE;
 void settings_free(struct settings *s);
 
-/* The first snapshot of `c`; NULL when refused, and *err says why. */
+/* Whether a snapshot can be made of `c`: what conf cannot see, such as an expression that does not compile, is
+ * written to `to` with its place in the file, as `file:line:column: text`. */
+bool settings_check(const struct conf *c, FILE *to);
+
+/* The first snapshot of `c`; NULL when refused, and *err says why, its text with the place in the file. */
 struct snapshot *settings_snapshot(const struct conf *c, struct endpoint_table *endpoints, struct snapshot_error *err) MUST_USE;
 
 #endif

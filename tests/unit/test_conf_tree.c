@@ -59,6 +59,7 @@ static const char whole[] =
 	"   response_headers: {set: {A: b}}, timeouts: {first_byte: 5m, tunnel: 0}}\n"
 	"- {path: {exact: /x/}, redirect: {to: 'https://{host}/a{path}', status: 308}}\n"
 	"- answer: {status: 404, body: \"no\\n\"}\n"
+	"- {answer: {}, matches: [{path: /m, method: [GET, PUT]}, {path: {regex: a.*}, headers: {a: {regex: b}}, query: {c: d}}]}\n"
 	"limits: {body: 2GiB, receive_window: off, replay: 0}\n"
 	"timeouts: {first_byte: 90s, between_bytes: off, drain: 500ms}\n"
 	"log: {level: error, error: ./e.log, access: off, format: json, buffer: 1MiB}\n";
@@ -111,19 +112,19 @@ static void services_and_routes_are_read(void **state)
 	assert_true(s[1].index == 1 && s[1].host_kind == CONF_HOST_NAME && s[1].max_connections == 7);
 	assert_str(s[1].host, "x.de:8080");
 
-	assert_int_equal(c->route_count, 3);
+	assert_int_equal(c->route_count, 4);
 	assert_true(r[0].service == &s[1] && r[0].action == CONF_ACTION_SERVICE);
 	assert_str(r[0].hosts.items[0], "a.de");
 	assert_str(r[0].hosts.items[1], "*.b.de");
-	assert_str(r[0].path, "/api");
+	assert_str(r[0].matches->path, "/api");
 	assert_str(r[0].replace_prefix, "/v2");
 	assert_true(r[0].body_limit == CONF_NO_LIMIT);
 	assert_true(r[0].response_headers.set.count == 1 && r[0].response_headers.remove.count == 0);
 	assert_int_equal(r[0].timeouts.first_byte, 300000);
 	assert_int_equal(r[0].timeouts.between_bytes, 0);
 	assert_int_equal(r[0].timeouts.tunnel, 0);
-	assert_true(r[1].action == CONF_ACTION_REDIRECT && r[1].path_kind == CONF_PATH_EXACT);
-	assert_str(r[1].path, "/x/");
+	assert_true(r[1].action == CONF_ACTION_REDIRECT && r[1].matches->path_kind == CONF_PATH_EXACT);
+	assert_str(r[1].matches->path, "/x/");
 	assert_int_equal(r[1].redirect.status, 308);
 	assert_int_equal(r[1].redirect.part_count, 4);
 	assert_int_equal(r[1].redirect.parts[1].kind, CONF_PART_HOST);
@@ -137,7 +138,7 @@ static void services_and_routes_are_read(void **state)
 	assert_true(r[2].action == CONF_ACTION_ANSWER && r[2].answer.status == 404);
 	assert_str(r[2].answer.body, "no\n");
 	assert_str(r[2].answer.type, "text/plain");
-	assert_str(r[2].path, "/");
+	assert_str(r[2].matches->path, "/");
 	conf_free(c);
 }
 
@@ -191,10 +192,71 @@ static void paths_are_normal(void **state)
 				  "services: {a: []}\n");
 
 	(void)state;
-	assert_str(c->routes[0].path, "/caf%C3%A9");
-	assert_str(c->routes[1].path, "/x/*");
-	assert_str(c->routes[2].path, "/~me%2Fx%C3%A9/");
+	assert_str(c->routes[0].matches->path, "/caf%C3%A9");
+	assert_str(c->routes[1].matches->path, "/x/*");
+	assert_str(c->routes[2].matches->path, "/~me%2Fx%C3%A9/");
 	assert_str(c->routes[3].replace_prefix, "/%C3%A9/");
+	conf_free(c);
+}
+
+static void assert_pair(const struct conf_pair *p, const char *name, const char *value, bool regex)
+{
+	assert_str(p->name, name);
+	assert_str(p->value, value);
+	assert_true(p->regex == regex);
+}
+
+static void matches_are_read(void **state)
+{
+	struct conf *c = parse_ok("routes:\n"
+				  "- {answer: {}, method: [GET, HEAD], path: {regex: '/v[0-9]+/.*'},\n"
+				  "   headers: {X-b: '', x-A: {regex: '^v[0-9]+$'}}, query: {b: 1, B: {regex: 'x|$$'}}}\n"
+				  "- answer: {}\n"
+				  "  matches:\n"
+				  "  - {method: PURGE, headers: {Host: a}}\n"
+				  "  - path: {exact: /%7e}\n");
+	const struct conf_match *m = c->routes[0].matches;
+
+	(void)state;
+	assert_true(c->routes[0].match_count == 1 && m == &c->routes[0].match);
+	assert_int_equal(m->pos.line, 2);
+	assert_int_equal(m->path_kind, CONF_PATH_REGEX);
+	assert_str(m->path, "/v[0-9]+/.*");
+	assert_int_equal(m->methods.count, 2);
+	assert_str(m->methods.items[1], "HEAD");
+	assert_int_equal(m->headers.count, 2);	/* in the order of their names */
+	assert_pair(&m->headers.items[0], "x-A", "^v[0-9]+$", true);
+	assert_pair(&m->headers.items[1], "X-b", "", false);
+	assert_int_equal(m->query.count, 2);
+	assert_pair(&m->query.items[0], "B", "x|$", true);
+	assert_pair(&m->query.items[1], "b", "1", false);
+	assert_int_equal(c->routes[1].match_count, 2);
+	m = c->routes[1].matches;
+	assert_true(m[0].pos.line == 6 && m[0].pos.column == 5 && m[0].path_kind == CONF_PATH_PREFIX);
+	assert_str(m[0].path, "/");
+	assert_str(m[0].methods.items[0], "PURGE");
+	assert_pair(&m[0].headers.items[0], "Host", "a", false);
+	assert_true(m[1].path_kind == CONF_PATH_EXACT && !m[1].methods.count && !m[1].headers.count && !m[1].query.count);
+	assert_str(m[1].path, "/~");
+	conf_free(c);
+}
+
+/* Whatever differs, two routes of one host and path are two. */
+static void routes_differ_by_all_they_ask(void **state)
+{
+	static const char *const asks[] = {
+		"", ", method: GET", ", method: HEAD", ", headers: {a: b}", ", headers: {a: B}", ", headers: {b: b}",
+		", headers: {a: {regex: b}}", ", headers: {a: b, b: b}", ", query: {a: b}", ", query: {A: b}",
+		", query: {a: {regex: b}}", ", method: PUT, query: {a: b}", ", headers: {a: b}, query: {a: b}",
+	};
+	char text[2048] = "routes:\n";
+	struct conf *c;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++)
+		snprintf(text + strlen(text), sizeof text - strlen(text), "- {answer: {}%s}\n", asks[i]);
+	c = parse_ok(text);
+	assert_int_equal(c->route_count, sizeof asks / sizeof asks[0]);
 	conf_free(c);
 }
 
@@ -388,6 +450,7 @@ static char *page_row(const char *page, const struct conf_key *k)
 	static const char *const sections[CONF_NOUNS] = {
 		[CONF_TOP] = "\n## The file\n", [CONF_LIMITS] = "\n## limits\n", [CONF_TIMEOUTS] = "\n## timeouts\n",
 		[CONF_LOG] = "\n## log\n", [CONF_LISTEN] = "\n## listen\n", [CONF_SERVICE] = "\n## services\n",
+		[CONF_MATCH] = "\n### matches\n", [CONF_PATTERN] = "\n### values to match\n",
 		[CONF_ROUTE] = "\n## routes\n", [CONF_PATH] = "\n### path\n", [CONF_REDIRECT] = "\n### redirect\n",
 		[CONF_ANSWER] = "\n### answer\n", [CONF_HEADERS] = "\n### headers\n",
 		[CONF_ROUTE_TIMEOUTS] = "\n### timeouts of a route\n",
@@ -453,6 +516,8 @@ int main(void)
 		cmocka_unit_test(unix_peers_are_trusted_by_a_word),
 		cmocka_unit_test(what_is_odd_is_warned_of),
 		cmocka_unit_test(paths_are_normal),
+		cmocka_unit_test(matches_are_read),
+		cmocka_unit_test(routes_differ_by_all_they_ask),
 		cmocka_unit_test(top_maps_are_read),
 		cmocka_unit_test(variables_are_values),
 		cmocka_unit_test(units_are_read_and_written),

@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <cmocka.h>
 #include <arpa/inet.h>
 
@@ -188,12 +190,88 @@ static void routes(void **state)
 	is(service_host_literal(r->service), "o.example");
 }
 
+static bool header_a(void *ctx, struct str name, struct str *value)
+{
+	*value = str_of(ctx);
+	return str_ieq(name, STR("a"));
+}
+
+static struct str body_of(const char *method, const char *host, const char *path, const char *query, const char *a)
+{
+	struct route_query q = { .host = str_of(host), .path = str_of(path), .method = str_of(method), .query = str_of(query),
+				 .header = a ? header_a : NULL, .ctx = (void *)(uintptr_t)a };
+	const struct route *r = NULL;
+
+	return snapshot_find(snap, &q, &r) == ROUTE_FOUND ? r->spec.text : STR("none");
+}
+
+static void matches(void **state)
+{
+	(void)state;
+	load("routes:\n"
+	     "  - host: [one, two]\n"
+	     "    matches: [{path: /p, method: [GET, PUT]}, {path: {regex: '/r[0-9]'}}, {path: {exact: /e}, query: {q: 1}}]\n"
+	     "    answer: {body: many}\n"
+	     "  - {headers: {A: {regex: 'x+'}}, answer: {body: regex}}\n"
+	     "  - {headers: {A: y}, method: PUT, answer: {body: exact}}\n");
+	is(body_of("GET", "one", "/p/x", "", NULL), "many");
+	is(body_of("PUT", "two", "/p", "", NULL), "many");
+	is(body_of("POST", "two", "/p", "", NULL), "none");
+	is(body_of("POST", "one", "/r1", "", NULL), "many");
+	is(body_of("POST", "one", "/r12", "", NULL), "none");
+	is(body_of("POST", "two", "/e", "q=1", NULL), "many");
+	is(body_of("POST", "two", "/e", "q=2", NULL), "none");
+	is(body_of("POST", "three", "/r1", "", NULL), "none");
+	is(body_of("POST", "one", "/r12", "", "xx"), "regex");
+	is(body_of("POST", "one", "/r12", "", "xy"), "none");
+	is(body_of("PUT", "any", "/", "", "y"), "exact");
+	is(body_of("GET", "any", "/", "", "y"), "none");
+}
+
+/* An expression that does not compile is told at the match that it stands in. */
+static void refusals(void **state)
+{
+	static const struct { const char *text, *says; } bad[] = {
+		{"routes:\n- answer: {}\n- {path: {regex: '/(a'}, answer: {}}\n", "test:3:3: path: "},
+		{"routes:\n- answer: {}\n  host: [a, b]\n  matches:\n  - method: [GET, PUT]\n  - headers: {x: {regex: '['}}\n",
+		 "test:6:5: header: "},
+		{"routes:\n- answer: {}\n  host: [a, b]\n  matches: [{query: {q: {regex: '*'}}}, {path: /b}]\n",
+		 "test:4:13: query parameter: "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		struct snapshot_error err = {0};
+		size_t n = strlen(bad[i].says), size = 0;
+		char *out = NULL;
+		FILE *f = open_memstream(&out, &size);
+
+		conf_errors_init(&errors);
+		conf = conf_parse("test", str_of(bad[i].text), NULL, &errors);
+		assert_non_null(conf);
+		conf_errors_fini(&errors);
+		table = endpoint_table_new();
+		assert_null(settings_snapshot(conf, table, &err));
+		endpoint_table_free(table);
+		table = NULL;
+		assert_false(settings_check(conf, f));
+		fclose(f);
+		assert_true(size > n + 1 && out[size - 1] == '\n');
+		out[size - 1] = '\0';
+		assert_string_equal(out, err.text);
+		out[n] = '\0';
+		assert_string_equal(out, bad[i].says);
+		free(out);
+		conf_free(conf);
+	}
+}
+
 /* Whatever allocation fails, nothing is kept. */
 static void no_memory(void **state)
 {
 	static const char text[] =
 		"listen: [{address: 127.0.0.1:80, trusted_proxies: [10.0.0.0/8]}]\n"
-		"routes: [{host: a, service: x, request_headers: {set: {A: b}}}, {answer: {body: hi}}]\nservices: {x: [127.0.0.1:1]}\n";
+		"routes: [{host: a, service: x, request_headers: {set: {A: b}}}, {path: {regex: /x}, method: [GET, PUT], headers: {a: b}, query: {c: {regex: d}}, answer: {body: hi}}]\nservices: {x: [127.0.0.1:1]}\n";
 	struct snapshot_error err = {0};
 	unsigned failed = 0;
 
@@ -225,6 +303,8 @@ int main(void)
 		cmocka_unit_test_teardown(listeners, unload),
 		cmocka_unit_test_teardown(limits_and_timeouts, unload),
 		cmocka_unit_test_teardown(routes, unload),
+		cmocka_unit_test_teardown(matches, unload),
+		cmocka_unit_test(refusals),
 		cmocka_unit_test_teardown(no_memory, unload),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
