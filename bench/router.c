@@ -7,6 +7,7 @@
  * requests go to the routes in a random order, so that a large table is not in the
  * nearest cache by itself. */
 #include <malloc.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,17 +24,30 @@ struct shape {
 	const char *name, *host, *path;		/* formats that take the number of the route */
 	unsigned hosts;				/* how many different ones; 0: one for each route */
 	uint8_t kind;
+	bool asks;				/* for all kinds of things beyond the path, by turns */
 };
 
 static const struct shape shapes[] = {
-	{"a host each, prefix", "app-%u.shop.example.com", "/api/v1", 0, MATCH_PREFIX},
-	{"one host, prefixes", "shop.example.com", "/api/v1/team-%u", 1, MATCH_PREFIX},
-	{"one host, exact", "shop.example.com", "/api/v1/team-%u/items", 1, MATCH_EXACT},
-	{"wildcards, 10 prefixes each", "*.t%u.example.com", "/svc/%u", MANY / 10, MATCH_PREFIX},
+	{"a host each, prefix", "app-%u.shop.example.com", "/api/v1", 0, MATCH_PREFIX, false},
+	{"one host, prefixes", "shop.example.com", "/api/v1/team-%u", 1, MATCH_PREFIX, false},
+	{"one host, exact", "shop.example.com", "/api/v1/team-%u/items", 1, MATCH_EXACT, false},
+	{"wildcards, 10 prefixes each", "*.t%u.example.com", "/svc/%u", MANY / 10, MATCH_PREFIX, false},
+	{"a host each, all kinds", "app-%u.shop.example.com", "/v1/team-%u", 0, MATCH_PREFIX, true},
 };
 
+static const struct match_pair exact = {.kind = MATCH_EXACT, .name = {"X-Canary", 8}, .value = {"always", 6}};
+static const struct match_pair pattern = {.kind = MATCH_REGEX, .name = {"X-Version", 9}, .value = {"v[0-9]+", 7}};
+static const struct match_pair debug = {.kind = MATCH_EXACT, .name = {"debug", 5}, .value = {"1", 1}};
+
+static bool header_of(void *ctx, struct str name, struct str *value)
+{
+	(void)ctx;
+	*value = str_eq(name, exact.name) ? exact.value : STR("v12");
+	return true;
+}
+
 static struct {
-	char host[64], path[64], label[32];
+	char host[64], path[64], regex[64], label[32];
 	struct route_match match;
 } route[MANY];
 static struct snapshot_route routes[MANY];
@@ -72,6 +86,31 @@ static void format(char to[64], const char *with, unsigned i)
 	CHECK(n > 0 && n < 64);
 }
 
+/* A method, a header, a header by expression, a parameter, a path by expression. */
+static void ask(unsigned i)
+{
+	struct route_match *m = &route[i].match;
+
+	switch (i % 5) {
+	case 0:
+		m->method = STR("GET");
+		break;
+	case 1:
+	case 2:
+		m->headers = i % 5 == 1 ? &exact : &pattern;
+		m->n_headers = 1;
+		break;
+	case 3:
+		m->queries = &debug;
+		m->n_queries = 1;
+		break;
+	case 4:
+		format(route[i].regex, "/v[0-9]+/team-%u/.*", i);
+		m->path = str_of(route[i].regex);
+		m->path_kind = MATCH_REGEX;
+	}
+}
+
 static size_t fill(const struct shape *s, unsigned n)
 {
 	size_t strings = 0;
@@ -81,6 +120,8 @@ static size_t fill(const struct shape *s, unsigned n)
 		format(route[i].path, s->path, i);
 		snprintf(route[i].label, sizeof(route[i].label), "ns/route-%u", i);
 		route[i].match = (struct route_match){.host = str_of(route[i].host), .path = str_of(route[i].path), .path_kind = s->kind};
+		if (s->asks)
+			ask(i);
 		routes[i] = (struct snapshot_route){
 			.route = {.action = ROUTE_SERVICE, .label = str_of(route[i].label), .body_limit = UINT64_MAX},
 			.matches = &route[i].match, .n_matches = 1,
@@ -127,7 +168,10 @@ static void measure(const struct shape *shape, unsigned n)
 
 		snprintf(hosts[i], sizeof(hosts[i]), "%s%s", route[at].host[0] == '*' ? "www" : "", route[at].host + (route[at].host[0] == '*'));
 		snprintf(paths[i], sizeof(paths[i]), "%s%s", route[at].path, shape->kind == MATCH_PREFIX ? "/items/17" : "");
-		q[i] = (struct route_query){.host = str_of(hosts[i]), .path = str_of(paths[i]), .method = STR("GET")};
+		q[i] = (struct route_query){
+			.host = str_of(hosts[i]), .path = str_of(paths[i]), .method = STR("GET"), .query = STR("debug=1"),
+			.header = header_of,
+		};
 	}
 	start = now();
 	again = snapshot_build(&spec, s, &err);
