@@ -347,7 +347,8 @@ static bool route_of(struct arena *a, struct snapshot_route *to, const struct co
 	return to->matches && r->label.p && r->request && r->response;
 }
 
-static struct snapshot *make_snapshot(const struct conf *c, struct endpoint_table *endpoints, struct snapshot_error *err)
+static struct snapshot *make_snapshot(const struct conf *c, struct endpoint_table *endpoints,
+				      struct snapshot_error *err)
 {
 	struct snapshot_spec spec = { .endpoints = endpoints, .n_services = c->service_count, .n_routes = c->route_count };
 	struct service_spec *services;

@@ -84,6 +84,13 @@ def test_of_a_repeated_header_the_first_counts(stage):
     assert who(c, "/", "A: 2", "A: 1") == 1
 
 
+def test_headers_are_seen_as_they_came(stage):
+    c = world(stage, ["headers: {X_A: '1'}", "headers: {X-Forwarded-Proto: https}", ""])
+    assert who(c, "/", "X_A: 1") == 0
+    assert who(c, "/", "X-Forwarded-Proto: https") == 1
+    assert who(c, "/", "X-A: 1") == 2
+
+
 def test_headers_by_expression(stage):
     c = world(stage, ['headers: {X-V: {regex: "^v[0-9]+$"}}', "headers: {X-V: {regex: '.*'}}", ""])
     assert who(c, "/", "X-V: v12") == 0
@@ -104,6 +111,7 @@ def test_no_match_by_method_is_404(stage):
     c = world(stage, ["path: /a, method: GET"])
     assert who(c, "/a") == 0
     assert who(c, "/a", method="PUT") == "status 404"
+    assert who(c, "/a", method="HEAD") == "status 404"
     assert who(c, "/a") == 0                    # the connection goes on
 
 
