@@ -217,6 +217,16 @@ static enum cause connect_new(struct pool *p, struct upstream **out)
 	return CAUSE_NONE;
 }
 
+/* Whether there will be a descriptor in the next turn that there is not now: for a kept connection, of any pool,
+ * is worth less than a request that waits. */
+static bool room_soon(struct worker *w)
+{
+	for (uint32_t i = 0; i < w->n_pools && !w->dead; i++)
+		if (w->pools[i] && w->pools[i]->oldest)
+			kept_close(w->pools[i]->oldest);
+	return w->dead;
+}
+
 /* --- waiting --- */
 
 static enum err wait_behind(struct exchange *x, struct pool *p, struct upstream *u)
@@ -311,11 +321,12 @@ enum cause pool_get(struct exchange *x, bool fresh, unsigned max)
 		u = p->connecting;
 	} else {
 		cause = connect_new(p, &u);
-		/* without a descriptor it waits for one of the connections that there are */
-		if (cause != CAUSE_NONE && (cause != CAUSE_NO_DESCRIPTORS || !p->conns)) {
+		if (cause != CAUSE_NONE)
 			pool_dirty(p);
+		/* without a descriptor it waits for one, or for one of the connections that there are */
+		if (cause != CAUSE_NONE &&
+		    (cause != CAUSE_NO_DESCRIPTORS || (!room_soon(x->w) && !p->conns)))
 			return cause;
-		}
 	}
 	COUNT(x->w, queued);
 	switch (wait_behind(x, p, u)) {
@@ -410,18 +421,24 @@ void pool_timeout(struct upstream *u)
 		connect_failed(u, CAUSE_CONNECT_TIMEOUT);
 }
 
-/* Those in pool->waiting for whom a connection may be opened. */
-static void open_for_waiting(struct pool *p)
+/* Those in pool->waiting for whom a connection may be opened.  True: there will be room for more in the next turn. */
+static bool open_for_waiting(struct pool *p)
 {
 	struct exchange **first, *x;
 	struct upstream *u;
 	enum cause cause;
 	unsigned max;
 
-	while ((first = slotq_at(&p->waiting, 0, ITEM)) && (!p->conns || worker_may_open(p->w, true))) {
+	while ((first = slotq_at(&p->waiting, 0, ITEM))) {
 		max = (*first)->route->spec.service->max_connections;
 		if ((max && p->conns >= max) || p->n_connecting >= POOL_CONNECTING_MAX)
-			return;
+			return false;
+		if (!worker_may_open(p->w, true)) {
+			if (room_soon(p->w))
+				return true;
+			if (p->conns)
+				return false;
+		}
 		x = pop(p, &p->waiting);
 		cause = connect_new(p, &u);
 		if (cause == CAUSE_NONE && wait_behind(x, p, u) != OK)
@@ -429,6 +446,7 @@ static void open_for_waiting(struct pool *p)
 		if (cause != CAUSE_NONE)
 			exchange_connect_failed(x, cause);
 	}
+	return false;
 }
 
 void pool_hand_out(struct worker *w)
@@ -436,6 +454,7 @@ void pool_hand_out(struct worker *w)
 	struct pool *p, *list = w->dirty;
 	struct exchange *x;
 	struct upstream *u;
+	bool more;
 
 	w->dirty = NULL;
 	while ((p = list)) {
@@ -445,9 +464,12 @@ void pool_hand_out(struct worker *w)
 			kept_unlink(u);
 			lease(x, u, u->c.t.flags & CONN_SERVED);
 		}
-		open_for_waiting(p);
+		more = open_for_waiting(p);
 		p->dirty = false;
-		pool_free_if_empty(p);
+		if (more)
+			pool_dirty(p);
+		else
+			pool_free_if_empty(p);
 	}
 }
 

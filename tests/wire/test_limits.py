@@ -1,5 +1,6 @@
 """What is too much is refused, and says which limit it was; a full process waits, it does not spin."""
 import resource
+import threading
 import time
 
 import pytest
@@ -183,3 +184,26 @@ def test_without_descriptors_for_upstreams_requests_wait_and_none_fails(stage):
         c.request("GET", "/")
     served = [c.answer().status for c in clients if not c.silent(0.3)]
     assert served and set(served) == {200}
+
+
+def test_kept_connections_of_one_service_make_room_for_another(stage):
+    gate = {"/a": threading.Barrier(11), "/b": threading.Barrier(11)}
+
+    def together(c):
+        while True:
+            r = c.request()
+            if r is None:
+                return
+            try:
+                gate[r.target].wait(5)      # so that each takes a connection of its own
+            except threading.BrokenBarrierError:
+                pass
+            c.reply("x")
+    a, b = stage.origin(together), stage.origin(together)
+    p = stage.proxy({"a": a.address, "b": b.address}, routes=["{service: a}", "{path: /b, service: b}"],
+                    ceilings=[(resource.RLIMIT_NOFILE, 64)])
+    clients = [stage.client(p) for _ in range(11)]
+    for path in ("/a", "/b", "/a", "/b"):
+        for c in clients:
+            c.request("GET", path)
+        assert [c.answer().status for c in clients] == [200] * 11
