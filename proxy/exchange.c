@@ -168,9 +168,9 @@ static void exchange_unlist(struct exchange *x)
 		x->next->prev = x->prev;
 }
 
-void exchange_cut_all(struct worker *w)
+void exchange_cut_running(struct worker *w, size_t n)
 {
-	for (struct exchange *x = w->running; x; x = x->next)
+	for (struct exchange *x = w->running; x && n; x = x->next, n--)
 		exchange_cut(x, CAUSE_DRAINED);
 }
 

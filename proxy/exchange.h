@@ -137,8 +137,8 @@ void exchange_leased(struct exchange *x, struct upstream *u, bool kept);
 /* By the pool: what it waited for will not come. */
 void exchange_connect_failed(struct exchange *x, enum cause cause);
 
-/* Ends all that run: the time to finish them is over. */
-void exchange_cut_all(struct worker *w);
+/* Ends `n` of those that run, or all: the time to finish them is over. */
+void exchange_cut_running(struct worker *w, size_t n);
 
 /* At the end of the turn: logs what became of it, gives the client connection back, frees it. */
 void exchange_finish(struct exchange *x);

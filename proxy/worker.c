@@ -29,6 +29,8 @@
 
 #define TRIM_MS 1000u
 #define TRIM_WAVE 512		/* connections that make a wave */
+#define CUT_BATCH 256		/* exchanges cut in one turn, at least */
+#define CUT_PACE_MS 1
 
 static void clock_read(struct worker *w)
 {
@@ -198,6 +200,8 @@ static int64_t next_wait(struct worker *w)
 	if (w->n_ready || w->dirty)
 		return 0;
 	ms = earlier(ms, ttl_next(&w->pool_ttl, w->now_ms));
+	if (w->cutting)
+		ms = earlier(ms, CUT_PACE_MS);
 	if (w->pages.n)
 		ms = earlier(ms, TRIM_MS);
 	return w->accept_paused ? earlier(ms, WORKER_ACCEPT_RETRY_MS) : ms;
@@ -282,11 +286,15 @@ static void drain(struct worker *w)
 	pool_close_kept(w);
 }
 
-/* Everything ends: exchanges with a line in the log, and what is left of connections. */
+/* Everything ends: exchanges with a line in the log, and what is left of connections.  Not all exchanges in one
+ * turn: the log has room for some hundred lines, and a moment later for the next. */
 static void cut(struct worker *w)
 {
-	exchange_cut_all(w);
+	exchange_cut_running(w, CUT_BATCH + w->exchanges.live / 64);
 	finish_exchanges(w);
+	w->cutting = w->running;
+	if (w->cutting)
+		return;
 	pool_close_all(w);
 	for (unsigned i = 0; i < w->ttl.n; i++) {
 		struct ttl_link *head = &w->ttl.list[i].head;
@@ -300,6 +308,8 @@ static void letters(struct worker *w)
 {
 	unsigned letter = atomic_load_explicit(&w->letters, memory_order_relaxed);
 
+	if (w->cutting)
+		cut(w);
 	if (!letter)
 		return;
 	letter = atomic_exchange_explicit(&w->letters, 0, memory_order_acquire);

@@ -96,6 +96,7 @@ struct worker {
 	bool accept_refused;		/* by the kernel, at: */
 	uint32_t accept_refused_ms;
 	bool draining;			/* no new connections, answers close theirs; ends when none is left */
+	bool cutting;			/* and those that are left are ended */
 	_Atomic unsigned letters;	/* WORKER_DRAIN, WORKER_CUT: from other threads */
 
 	uint64_t id_seed[2], id_count;	/* for request ids */

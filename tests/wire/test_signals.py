@@ -1,4 +1,5 @@
 """Signals: an orderly end, a quick end, and a new access log."""
+import json
 import os
 import signal
 import threading
@@ -112,3 +113,19 @@ def test_what_is_cut_at_the_end_is_in_the_log(stage):
     assert (line["target"], line["status"], line["cause"]) == ("/slow", 0, "drained")
     assert "drained=1" in p.err.text()
     gate.set()
+
+
+def test_what_is_cut_is_in_the_log_when_it_is_much(stage):
+    gate, script = gated()
+    o = stage.origin(script)
+    p = stage.proxy({"app": "{endpoints: ['%s'], max_connections: 1}" % o.address}, timeouts={"drain": "300ms", "connect": "30s"})
+    clients = [stage.client(p) for _ in range(1500)]
+    for c in clients:
+        c.request("GET", "/slow")
+    wait_until(lambda: p.descriptors() > 1500, "all to be accepted")
+    p.signal(signal.SIGTERM)
+    assert p.wait() == 0
+    gate.set()
+    assert "dropped" not in p.err.text()
+    lines = [json.loads(line) for line in p.out.text().splitlines()]
+    assert len(lines) >= 1500 and {line["cause"] for line in lines} == {"drained"}
