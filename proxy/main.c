@@ -93,10 +93,6 @@ static struct conf *configure(const struct options *o, uint16_t demo_port)
 	if (!c)
 		conf_errors_print(&errors, stderr);
 	conf_errors_fini(&errors);
-	if (c && !settings_check(c, stderr)) {
-		conf_free(c);
-		return NULL;
-	}
 	return c;
 }
 
@@ -129,8 +125,10 @@ static int check(const struct options *o)
 	if (!o->file || o->to || o->listen)
 		return wrong("check needs -c FILE, and nothing else", NULL);
 	c = configure(o, 0);
-	if (!c)
+	if (!c || !settings_check(c, stderr)) {	/* run does the same when it builds its own snapshot */
+		conf_free(c);
 		return EXIT_USAGE;
+	}
 	conf_warnings_print(c, stderr);
 	printf("%s: good: %zu listener%s, %zu route%s, %zu service%s\n", o->file, c->listen_count, c->listen_count == 1 ? "" : "s",
 	       c->route_count, c->route_count == 1 ? "" : "s", c->service_count, c->service_count == 1 ? "" : "s");

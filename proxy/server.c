@@ -166,8 +166,8 @@ static bool make_workers(struct main *m)
 	return false;
 }
 
-/* Takes what it needs out of `c`. */
-static bool prepare(struct main *m, const struct conf *c)
+/* Takes what it needs out of `c`: SERVER_OK, or the exit code. */
+static enum server_exit prepare(struct main *m, const struct conf *c)
 {
 	struct snapshot_error err = {0};
 
@@ -176,9 +176,9 @@ static bool prepare(struct main *m, const struct conf *c)
 	if (m->settings && m->endpoints)
 		m->snapshot = settings_snapshot(c, m->endpoints, &err);
 	if (m->snapshot)
-		return true;
+		return SERVER_OK;
 	log_error("the configuration cannot be used: %s", err.text[0] ? err.text : "out of memory");
-	return false;
+	return err.err == ERR_SYNTAX ? SERVER_REFUSED : SERVER_FAILED;
 }
 
 static void *thread_main(void *arg)
@@ -346,18 +346,22 @@ static void clean_up(struct main *m)
 	loop_free(m->server.loop);
 }
 
-int server_run(struct conf *c, const char *hint)
+enum server_exit server_run(struct conf *c, const char *hint)
 {
 	struct main m = {0};
 	sigset_t all, before;
-	int code = 1;
+	enum server_exit code = SERVER_FAILED;
 
 	signal(SIGPIPE, SIG_IGN);
 	sigfillset(&all);
 	budget_root_init(&m.server.budget, 0);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	if (!raise_files() || !start_log(&c->log) || !prepare(&m, c))
+	if (!raise_files() || !start_log(&c->log))
 		goto out;
+	code = prepare(&m, c);
+	if (code != SERVER_OK)
+		goto out;
+	code = SERVER_FAILED;
 	conf_free(c);
 	c = NULL;
 	malloc_trim(0);		/* the tree of a large configuration was most of the heap */
@@ -377,7 +381,7 @@ int server_run(struct conf *c, const char *hint)
 		pthread_join(m.workers[i]->thread, NULL);
 	log_counters(&m);
 	remove_unix_sockets(&m);
-	code = 0;
+	code = SERVER_OK;
 out:
 	conf_free(c);
 	clean_up(&m);

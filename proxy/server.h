@@ -19,10 +19,16 @@ struct server {
 	struct loop *loop;		/* owned: the main thread's; woken for what is asked of it here */
 };
 
+/* Exit codes of the process. */
+enum server_exit {
+	SERVER_OK = 0,
+	SERVER_FAILED = 1,	/* it could not start; the error log says why */
+	SERVER_REFUSED = 2,	/* the configuration cannot be used */
+};
+
 /* Serves `c` (moved) until SIGTERM or SIGINT: stops accepting then, finishes what runs for at most
  * timeouts.drain, and returns; a second signal ends the process at once.  SIGUSR1
- * opens the log files again.  `hint` (may be NULL) is said once it is ready.  The exit code:
- * 0, or 1 when it could not start, and the error log says why. */
-int server_run(struct conf *c, const char *hint) MUST_USE;
+ * opens the log files again.  `hint` (may be NULL) is said once it is ready. */
+enum server_exit server_run(struct conf *c, const char *hint) MUST_USE;
 
 #endif
