@@ -267,21 +267,47 @@ static void finish_exchanges(struct worker *w)
 
 /* --- letters --- */
 
+/* Closing a listening socket resets what waits in it: that is taken first. */
+static void close_listener(struct worker *w, struct acceptor *a)
+{
+	uint64_t before;
+
+	do {
+		before = atomic_load_explicit(&w->counters.accepted, memory_order_relaxed);
+		client_accept(w, a);
+	} while (atomic_load_explicit(&w->counters.accepted, memory_order_relaxed) != before);
+	close(a->t.fd);
+	a->t.fd = -1;
+}
+
+/* A request may have come that no event has told of yet. */
+static bool says_something(struct conn *c)
+{
+	char byte;
+
+	return (c->t.flags & CONN_READABLE) || recv(c->t.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 static void drain(struct worker *w)
 {
 	struct ttl_list *idle = &w->ttl.list[w->list.idle];
 	struct ttl_link *l, *next;
 
+	for (unsigned i = 0; i < w->settings->n_listeners; i++)
+		close_listener(w, &w->acceptors[i]);
 	w->draining = true;
-	for (unsigned i = 0; i < w->settings->n_listeners; i++) {
-		close(w->acceptors[i].t.fd);
-		w->acceptors[i].t.fd = -1;
-	}
 	for (l = idle->head.next; l != &idle->head; l = next) {
+		struct conn *c = conn_of(l);
+
 		next = l->next;
-		/* an equal duration may share the list */
-		if (conn_of(l)->t.state == CONN_IDLE && !(conn_of(l)->t.flags & CONN_READABLE))
-			conn_close(w, conn_of(l), false);
+		if (c->t.state != CONN_IDLE)	/* an equal duration may share the list */
+			continue;
+		if (says_something(c)) {
+			c->t.flags |= CONN_READABLE;
+			worker_ready(w, c);
+		} else {
+			conn_close(w, c, false);
+		}
 	}
 	pool_close_kept(w);
 }

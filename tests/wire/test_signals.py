@@ -129,3 +129,17 @@ def test_what_is_cut_is_in_the_log_when_it_is_much(stage):
     assert "dropped" not in p.err.text()
     lines = [json.loads(line) for line in p.out.text().splitlines()]
     assert len(lines) >= 1500 and {line["cause"] for line in lines} == {"drained"}
+
+
+def test_what_was_sent_before_the_signal_is_answered(stage):
+    for _ in range(5):
+        p = stage.proxy(stage.origin())
+        kept = [stage.client(p) for _ in range(20)]
+        for c in kept:
+            assert c.get("/").status == 200
+        fresh = [stage.client(p) for _ in range(100)]
+        for c in kept + fresh:
+            c.request("GET", "/late")
+        p.signal(signal.SIGTERM)
+        assert [c.answer().status for c in kept + fresh] == [200] * 120
+        assert p.wait() == 0
