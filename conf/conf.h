@@ -264,6 +264,9 @@ struct conf *conf_for_target(const char *to, const char *listen, struct conf_err
  * that no route uses.  How many there are. */
 size_t conf_warnings_print(const struct conf *c, FILE *to);
 
+/* What a file may hold, as a JSON Schema (draft 2020-12) for editors; of write errors ferror() knows. */
+void conf_schema_print(FILE *to);
+
 /* NULL is fine. */
 void conf_free(struct conf *c);
 

@@ -19,6 +19,7 @@ static const char usage[] =
 	"              [--listen ADDRESS]        listen there instead of 127.0.0.1:8080\n"
 	"  thimble run -c FILE                   serve a configuration (\"-\": standard input)\n"
 	"  thimble check -c FILE                 check a configuration, offline, all errors at once\n"
+	"  thimble schema                        the JSON Schema of configurations, for editors\n"
 	"  thimble version\n"
 	"  thimble help\n"
 	"\n"
@@ -54,7 +55,7 @@ static int parse(int argc, char **argv, struct options *o)
 	const char *v;
 
 	if (argc < 2)
-		return wrong("a command is needed: run, check, version or help", NULL);
+		return wrong("a command is needed: run, check, schema, version or help", NULL);
 	o->command = argv[1];
 	for (int i = 2; i < argc; i++) {
 		const char *arg = argv[i];
@@ -136,6 +137,17 @@ static int check(const struct options *o)
 	return EXIT_SUCCESS;
 }
 
+static int schema(const struct options *o)
+{
+	if (o->file || o->to || o->listen)
+		return wrong("schema stands alone", NULL);
+	conf_schema_print(stdout);
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return EXIT_SUCCESS;
+	perror("thimble: the schema could not be written");
+	return EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {0};
@@ -147,6 +159,8 @@ int main(int argc, char **argv)
 		return run(&o);
 	if (!strcmp(o.command, "check"))
 		return check(&o);
+	if (!strcmp(o.command, "schema"))
+		return schema(&o);
 	if (!strcmp(o.command, "version") || !strcmp(o.command, "--version") || !strcmp(o.command, "-V")) {
 		puts("thimble " THIMBLE_VERSION);
 		return EXIT_SUCCESS;
