@@ -3,8 +3,8 @@
  * The head was made once, in x->head.  Body pieces are framed by the upstream codec and written
  * from where they were read, behind what still waits in x->to_up; what the socket does not
  * take is copied there, and nothing more is read until it is gone.  While the request is
- * young, x->replay keeps a copy of the framed body, for the one retry that RFC 9112 9.3.1
- * allows; it is given up as soon as it would pass its bound.
+ * young, x->replay keeps a copy of the framed body, for another try; it is given up as soon
+ * as it would pass its bound.
  *
  * A write that fails does not end the exchange: an origin that refuses a request early
  * answers, closes, and resets what we still send.  Reading the upstream tells. */
@@ -97,11 +97,16 @@ void request_flush(struct exchange *x)
 
 void request_rewind(struct exchange *x)
 {
+	struct budget *budget = &x->w->budget;
+	struct str kept = buf_str(x->replay);
+
 	if (x->replayable && x->body_sent) {
-		buf_free(&x->to_up, &x->w->budget);
-		x->to_up = x->replay;
-		x->replay = NULL;
-		x->replayable = false;
+		buf_free(&x->to_up, budget);
+		if (buf_append(&x->to_up, budget, kept.p, kept.n, UINT32_MAX) != OK) {
+			x->to_up = x->replay;	/* once, then, and never again */
+			x->replay = NULL;
+			x->replayable = false;
+		}
 	}
 	x->head_sent = 0;
 	x->any_sent = false;

@@ -68,8 +68,33 @@ static void rest_of_a_read_is_kept(void)
 	EXPECT(world_status(c, 0) == 200);
 }
 
+/* A body that is kept goes to each endpoint that is tried, and the rest of it to the last. */
+static void replayed_twice(void)
+{
+	struct peer *c = world_client();
+
+	world_say(c, "PUT / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 6\r\n\r\nab");
+	EXPECT(world_got(world_up(0), "\r\n\r\nab"));
+	peer_rst(world_up(0));
+	world_settle();
+	EXPECT(world_got(world_up(1), "\r\n\r\nab"));
+	world_say(c, "cd");
+	EXPECT(world_got(world_up(1), "\r\n\r\nabcd"));
+	peer_rst(world_up(1));
+	world_settle();
+	EXPECT(world_got(world_up(2), "\r\n\r\nabcd"));
+	world_say(c, "ef");
+	EXPECT(world_requests(world_up(2)) == 1 && world_got(world_up(2), "\r\n\r\nabcdef"));
+	world_say(world_up(2), OK2);
+	EXPECT(world_status(c, 0) == 200);
+}
+
+#define CONF_THREE CONF_PLAIN CONF_TIMES "routes: [{service: three}]\n" \
+	"services: {three: ['127.0.0.1:9001', '127.0.0.1:9002', '127.0.0.1:9003']}\n"
+
 const struct story stories_retry[] = {
 	{ "first-piece-is-kept", NULL, first_piece_is_kept },
 	{ "rest-of-a-read-is-kept", NULL, rest_of_a_read_is_kept },
+	{ "replayed-twice", CONF_THREE, replayed_twice },
 	{ NULL, NULL, NULL },
 };
