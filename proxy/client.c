@@ -281,6 +281,8 @@ void client_next(struct worker *w, struct conn *c, struct buf **rest, enum clien
 	worker_wait_end(c);
 	c->t.state = CONN_IDLE;
 	c->work.head = NULL;
+	if (w->draining && fate == CLIENT_KEEP && !*rest)
+		fate = CLIENT_CLOSE;
 	if (fate != CLIENT_KEEP) {
 		bool quiet = fate == CLIENT_CLOSE && !*rest && !(c->t.flags & CONN_READABLE);
 
@@ -303,10 +305,6 @@ void client_next(struct worker *w, struct conn *c, struct buf **rest, enum clien
 		*rest = NULL;
 		worker_wait(w, c, w->list.head);
 		worker_ready(w, c);
-		return;
-	}
-	if (w->draining) {
-		conn_close(w, c, false);
 		return;
 	}
 	worker_wait(w, c, w->list.idle);

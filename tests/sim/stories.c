@@ -725,6 +725,22 @@ static void no_descriptors(void)
 	EXPECT(world_status(late, 0) == 200);
 }
 
+/* The next request is there already, but is not taken any more: closing on it would reset the answer. */
+static void drain_with_next_request(void)
+{
+	struct peer *c = world_client();
+
+	world_say(c, GET);
+	world_say(world_up(0), "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no");
+	world_say(c, GET);
+	worker_tell(world.w, WORKER_DRAIN);
+	world_say(world_up(0), "k");
+	EXPECT(world_status(c, 0) == 200 && world_requests(world_up(0)) == 1 && c->shut && !c->reset);
+	peer_fin(c);
+	world_settle();
+	EXPECT(!peer_open(c) && !c->reset);
+}
+
 static void ipv6_client(void)
 {
 	struct peer *c = peer_connect(world.listener);
@@ -823,6 +839,7 @@ const struct story stories[] = {
 	{ "kept-grow-old", NULL, kept_grow_old },
 	{ "drain", NULL, drain },
 	{ "drain-ends-idle", NULL, drain_ends_idle },
+	{ "drain-with-next-request", NULL, drain_with_next_request },
 	{ "no-descriptors", NULL, no_descriptors },
 	{ "ipv6-client", NULL, ipv6_client },
 	{ "tail-waits", NULL, tail_waits },
