@@ -436,6 +436,7 @@ static bool open_for_waiting(struct pool *p)
 		if (!worker_may_open(p->w, true)) {
 			if (room_soon(p->w))
 				return true;
+			p->w->short_of_fds = true;
 			if (p->conns)
 				return false;
 		}
@@ -447,6 +448,16 @@ static bool open_for_waiting(struct pool *p)
 			exchange_connect_failed(x, cause);
 	}
 	return false;
+}
+
+void pool_look_for_room(struct worker *w)
+{
+	if (!w->short_of_fds || !worker_may_open(w, true))
+		return;
+	w->short_of_fds = false;
+	for (uint32_t i = 0; i < w->n_pools; i++)
+		if (w->pools[i] && slotq_len(&w->pools[i]->waiting))
+			pool_dirty(w->pools[i]);
 }
 
 void pool_hand_out(struct worker *w)

@@ -49,6 +49,8 @@ void pool_avoid_over(struct pool *p);
 /* Once a turn: hands out the connections that became free to those who wait, oldest first, and
  * opens new ones where that is allowed; frees pools that are empty. */
 void pool_hand_out(struct worker *w);
+/* Once a turn: when exchanges wait for a descriptor, and there is one now, pool_hand_out sees them in the next. */
+void pool_look_for_room(struct worker *w);
 
 /* Closes all that no exchange has: kept connections, and connects that nobody waits for. */
 void pool_close_all(struct worker *w);

@@ -204,7 +204,7 @@ static int64_t next_wait(struct worker *w)
 		ms = earlier(ms, CUT_PACE_MS);
 	if (w->pages.n)
 		ms = earlier(ms, TRIM_MS);
-	return w->accept_paused ? earlier(ms, WORKER_ACCEPT_RETRY_MS) : ms;
+	return w->accept_paused || w->short_of_fds ? earlier(ms, WORKER_ACCEPT_RETRY_MS) : ms;
 }
 
 /* --- the end of a turn --- */
@@ -366,6 +366,7 @@ void worker_turn(struct worker *w)
 	finish_exchanges(w);
 	client_accept_check(w);
 	bury(w);
+	pool_look_for_room(w);
 	trim_pages(w);
 	trim_after_wave(w);
 	budget_settle(&w->budget);

@@ -92,6 +92,7 @@ struct worker {
 	uint32_t n_cursors;
 
 	size_t peak;			/* connections open at most since memory was last given back */
+	bool short_of_fds;		/* exchanges wait since no descriptor was left */
 	bool accept_paused;
 	bool accept_refused;		/* by the kernel, at: */
 	uint32_t accept_refused_ms;

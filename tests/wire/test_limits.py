@@ -207,3 +207,32 @@ def test_kept_connections_of_one_service_make_room_for_another(stage):
         for c in clients:
             c.request("GET", path)
         assert [c.answer().status for c in clients] == [200] * 11
+
+
+def test_who_waits_for_a_descriptor_gets_one_that_others_free(stage):
+    gate = threading.Event()
+
+    def script(c):
+        while True:
+            r = c.request()
+            if r is None:
+                return
+            if r.target != "/b/quick":
+                gate.wait(20)
+            c.reply("x")
+    a, b = stage.origin(script), stage.origin(script)
+    p = stage.proxy({"a": a.address, "b": b.address}, routes=["{service: a}", "{path: /b, service: b}"],
+                    timeouts={"connect": "20s", "first_byte": "20s"}, ceilings=[(resource.RLIMIT_NOFILE, 256)])
+    quick, busy = stage.client(p), stage.client(p)
+    busy.request("GET", "/b/busy")
+    b.wait(1)       # the only connection of its service stays busy
+    others = [stage.client(p) for _ in range(140)]
+    for c in others:
+        c.request("GET", "/a")
+    wait_until(lambda: p.descriptors() >= 230, "upstream connections to have taken all descriptors")
+    quick.request("GET", "/b/quick")
+    assert quick.silent(0.3) and len(b.heads) == 1
+    for c in others:
+        c.rst()
+    assert quick.answer().status == 200
+    gate.set()
