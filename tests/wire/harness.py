@@ -429,10 +429,10 @@ class Origin:
         except BaseException as e:  # noqa: B902  (the test must hear of it)
             self.note(self.errors, e)
         finally:
+            c.close()
             with self.lock:
                 self.open.discard(s)
                 self.lock.notify_all()
-            c.close()
 
     def note(self, where, what):
         with self.lock:
