@@ -267,15 +267,16 @@ static void finish_exchanges(struct worker *w)
 
 /* --- letters --- */
 
-/* Closing a listening socket resets what waits in it: that is taken first. */
+/* Closing a listening socket resets what waits in it: that is taken first, but no more than a backlog of it. */
 static void close_listener(struct worker *w, struct acceptor *a)
 {
 	uint64_t before;
+	unsigned rounds = 0;
 
 	do {
 		before = atomic_load_explicit(&w->counters.accepted, memory_order_relaxed);
 		client_accept(w, a);
-	} while (atomic_load_explicit(&w->counters.accepted, memory_order_relaxed) != before);
+	} while (atomic_load_explicit(&w->counters.accepted, memory_order_relaxed) != before && ++rounds < 64);
 	close(a->t.fd);
 	a->t.fd = -1;
 }
