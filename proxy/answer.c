@@ -66,7 +66,9 @@ static bool answer_head(struct exchange *x, struct head *h)
 	worker_count_status(x->w, h->status);
 	if (!x->first_us)
 		x->first_us = x->w->now_us;
-	if (!interim)
+	if (h->status == 101 && request_pending(x))
+		cause = CAUSE_BAD_UPGRADE;	/* it has not even read the request */
+	else if (!interim)
 		cause = forward_answer(x, h);
 	if (!interim && (x->request != DIR_DONE || x->w->draining) && h->status != 101)
 		h1_close_after(&x->server);

@@ -626,6 +626,25 @@ static void tunnel_end_waits(void)
 	EXPECT(!peer_open(o) && !peer_open(c));
 }
 
+static void switch_before_the_request_was_read(void)
+{
+	struct peer *c = world_client(), *o;
+	struct message m;
+
+	net.connects = CONNECT_WAIT;
+	world_say(c, upgrade);
+	o = world_up(0);
+	peer_room(o, 1);
+	peer_up(o);
+	world_settle();
+	peer_send(o, STR(SWITCHED "first"));
+	world_settle();
+	world_answer(c, 0, STR("GET"), &m);
+	EXPECT(m.state == MESSAGE_WHOLE && m.status == 502);
+	message_free(&m);
+	EXPECT(!peer_open(o));
+}
+
 static void tunnel_idles(void)
 {
 	struct peer *c = world_client(), *o;
@@ -833,6 +852,7 @@ const struct story stories[] = {
 	{ "chunk-error", NULL, chunk_error },
 	{ "own-answers", NULL, own_answers },
 	{ "tunnel", NULL, tunnel },
+	{ "switch-before-the-request-was-read", NULL, switch_before_the_request_was_read },
 	{ "tunnel-end-waits", NULL, tunnel_end_waits },
 	{ "tunnel-idles", NULL, tunnel_idles },
 	{ "tunnel-reset", NULL, tunnel_reset },
