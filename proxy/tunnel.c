@@ -33,8 +33,6 @@ static bool pump(struct exchange *x, struct conn *from, struct conn *to, struct 
 				touch(x);
 			if (*waiting)
 				return true;
-			if (*fin)
-				transport_finish(&to->t);
 		}
 		if (*fin || !(from->t.flags & CONN_READABLE))
 			return true;

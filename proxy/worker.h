@@ -46,7 +46,6 @@ struct server;
 struct acceptor {
 	struct transport t;	/* state is CONN_ACCEPTOR */
 	uint16_t listener;	/* index into settings */
-	bool muted;
 };
 
 struct worker {

@@ -1,8 +1,9 @@
 /* One transport: a descriptor and what turns its bytes into plain ones.
  *
- * Plain sockets are served inline.  A type whose bytes need work (TLS) puts its
- * functions into transport_types[]; its state lies behind the transport in the
- * same object, so that a plain connection pays nothing for it.
+ * All bytes of a connection pass these three functions, and nothing else knows how.
+ * Plain sockets are the one type there is.  A type whose bytes need work (TLS) branches
+ * here; its state will lie behind the transport in a larger object, so that a plain
+ * connection pays nothing for it.
  *
  * Results are those of read(2) and writev(2): bytes, 0 at the end of input, -1
  * with errno.  EAGAIN is the only errno after which the transport still lives. */
@@ -16,7 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum transport_type { TRANSPORT_PLAIN, TRANSPORT_TYPES };
+enum transport_type { TRANSPORT_PLAIN };
 
 struct transport {
 	int fd;		/* owned; -1 when closed */
@@ -27,13 +28,6 @@ struct transport {
 };
 
 _Static_assert(sizeof(struct transport) == 8, "a transport is 8 bytes");
-
-struct transport_ops {
-	ssize_t (*read)(struct transport *t, void *p, size_t n);
-	ssize_t (*writev)(struct transport *t, const struct iovec *iov, int n);
-	/* Ends our side (FIN, close_notify); the other may still send. */
-	void (*finish)(struct transport *t);
-};
 
 static inline ssize_t transport_read(struct transport *t, void *p, size_t n)
 {
@@ -56,6 +50,7 @@ static inline ssize_t transport_writev(struct transport *t, const struct iovec *
 	return r;
 }
 
+/* Ends our side (FIN); the other may still send. */
 static inline void transport_finish(struct transport *t)
 {
 	shutdown(t->fd, SHUT_WR);
