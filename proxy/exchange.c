@@ -244,7 +244,7 @@ void exchange_connect_failed(struct exchange *x, enum cause cause)
 	COUNT(x->w, retries);
 	x->sent_again++;
 	exchange_move(x, MOVE_RETRY);
-	dispatch(x, x->retried_kept);
+	dispatch(x, x->wants_fresh);
 }
 
 /* Whether it does no harm to send the request again: nothing of it was sent, or its method is idempotent
@@ -263,7 +263,7 @@ static bool may_send_again(const struct exchange *x)
  * one just as we use it (RFC 9112 9.3.1). */
 void exchange_upstream_lost(struct exchange *x, enum cause cause)
 {
-	bool kept = x->reused && !x->retried_kept;
+	bool kept = x->reused && !x->wants_fresh;
 
 	if (!may_send_again(x) || (!routing_next_endpoint(x) && !kept)) {
 		exchange_fail(x, cause);
@@ -271,7 +271,7 @@ void exchange_upstream_lost(struct exchange *x, enum cause cause)
 	}
 	COUNT(x->w, retries);
 	x->sent_again++;
-	x->retried_kept = true;
+	x->wants_fresh = true;
 	exchange_move(x, MOVE_RETRY);
 	request_rewind(x);
 	dispatch(x, true);

@@ -60,7 +60,7 @@ struct exchange {
 	uint8_t request;	/* enum direction: of the request body */
 	uint8_t cause;		/* enum cause */
 	uint8_t method;		/* enum method */
-	uint8_t tries;		/* endpoints tried */
+	uint8_t tries;		/* endpoints tried in vain */
 	uint8_t minor;		/* of the client's HTTP version */
 	uint8_t fault;		/* enum codec_fault of a refused request or answer */
 	uint16_t status;	/* sent to the client; 0: none yet */
@@ -69,7 +69,7 @@ struct exchange {
 	bool body_sent;		/* a body byte was written to the upstream */
 	bool any_sent;		/* a byte was written to the upstream we have now */
 	bool answered;		/* a byte of an answer came from the upstream we have now */
-	bool retried_kept;	/* a kept connection died once already */
+	bool wants_fresh;	/* a connection died under it: no kept one again */
 	bool reused;		/* the upstream connection had served before */
 	bool client_fin;	/* the client ended its side of a tunnel */
 	bool up_fin;		/* the upstream ended its side of a tunnel */
@@ -107,12 +107,12 @@ void exchange_drop(struct exchange *x);
  * belong to the request.  The client connection is CONN_BUSY from here on.  What is left of
  * *rest the caller keeps in x->in.  No exchange is freed before the end of the turn. */
 void exchange_begin(struct exchange *x, struct head *h, struct str *rest);
-/* Asks for a connection.  Apart from exchange_begin, since a connection may be there at once, and with it
+/* Then: asks for a connection.  Apart from exchange_begin, since a connection may be there at once, and with it
  * more of the body is read. */
 void exchange_go(struct exchange *x);
-/* The same for a request that the codec refused. */
+/* Instead of both: the codec refused the request. */
 void exchange_refuse(struct exchange *x, enum codec_fault fault);
-/* The same for one that is answered without having been read whole (408). */
+/* Instead of both: it is answered without having been read whole (408). */
 void exchange_answer_cause(struct exchange *x, enum cause cause);
 
 /* Something happened on one of its connections, or it is its turn again. */

@@ -291,7 +291,7 @@ static struct exchange *next_waiting(struct pool *p)
 	for (struct upstream *u = p->connecting; u && !x; u = u->c.work.next_connecting) {
 		struct exchange **first = slotq_at(&u->u.queue, 0, ITEM);
 
-		if (first && !(*first)->retried_kept)	/* that one wants a fresh connection */
+		if (first && !(*first)->wants_fresh)	/* that one wants a fresh connection */
 			x = pop(p, &u->u.queue);
 	}
 	return x;
