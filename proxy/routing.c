@@ -172,6 +172,7 @@ bool routing_next_endpoint(struct exchange *x)
 {
 	const struct service *s = x->route->spec.service;
 	struct str old = host_for(x, (struct str){0}), new;
+	struct endpoint *last = x->endpoint;
 	char *p, *head;
 	size_t before;
 
@@ -186,8 +187,10 @@ bool routing_next_endpoint(struct exchange *x)
 	CHECK(p && str_starts((struct str){ p + 8, x->head.n - (size_t)(p + 8 - x->head.p) }, old));
 	before = (size_t)(p + 8 - x->head.p);
 	head = arena_alloc(&x->arena, x->head.n - old.n + new.n);
-	if (!head)
+	if (!head) {
+		x->endpoint = last;	/* whom the head that there is names */
 		return false;
+	}
 	memcpy(head, x->head.p, before);
 	memcpy(head + before, new.p, new.n);
 	memcpy(head + before + new.n, p + 8 + old.n, x->head.n - before - old.n);
