@@ -267,6 +267,10 @@ size_t conf_warnings_print(const struct conf *c, FILE *to);
 /* What a file may hold, as a JSON Schema (draft 2020-12) for editors; of write errors ferror() knows. */
 void conf_schema_print(FILE *to);
 
+/* Every key with its values, default and meaning, as the tables in Markdown that docs/configuration.md has, each
+ * between the marks `<!-- keys: NOUN -->` and `<!-- /keys -->`; of write errors ferror() knows. */
+void conf_page_print(FILE *to);
+
 /* NULL is fine. */
 void conf_free(struct conf *c);
 

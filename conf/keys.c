@@ -31,7 +31,7 @@ static const struct conf_key keys[] = {
 	 .doc = "for all listen, route and service items that do not say otherwise"},
 	{CONF_TOP, "listen", CONF_T_LISTENS, .fallback = "127.0.0.1:8080", .doc = "where clients connect"},
 	{CONF_TOP, "services", CONF_T_SERVICES, .doc = "groups of endpoints, by name"},
-	{CONF_TOP, "routes", CONF_T_ROUTES, .doc = "which request goes where"},
+	{CONF_TOP, "routes", CONF_T_ROUTES, .doc = "which request goes where; at least one"},
 
 	{CONF_LIMITS, "head", CONF_T_SIZE, AT(conf_limits, head), .fallback = "64KiB", .min = KIB, .max = 16 * MIB,
 	 .doc = "the head of a request; beyond: 431"},
@@ -40,7 +40,7 @@ static const struct conf_key keys[] = {
 	{CONF_LIMITS, "fields", CONF_T_COUNT, AT(conf_limits, fields), .fallback = "200", .min = 8, .max = 10000,
 	 .doc = "fields in a head"},
 	{CONF_LIMITS, "target", CONF_T_SIZE, AT(conf_limits, target), .fallback = "8KiB", .min = 256, .max = MIB,
-	 .doc = "path and query of a request; beyond: 414"},
+	 .doc = "path and query of a request; beyond: 414; never more than `head`"},
 	{CONF_LIMITS, "body", CONF_T_SIZE, AT(conf_limits, body), .fallback = "off", .min = 1, .max = MIB * MIB,
 	 .words = "off", .word_value = CONF_NO_LIMIT, .doc = "the body of a request; beyond: 413; off: any size"},
 	{CONF_LIMITS, "replay", CONF_T_SIZE, AT(conf_limits, replay), .fallback = "16KiB", .min = 1, .max = 16 * MIB,
@@ -56,24 +56,27 @@ static const struct conf_key keys[] = {
 	{CONF_LIMITS, "chunk_overhead", CONF_T_SIZE, AT(conf_limits, chunk_overhead), .fallback = "16KiB", .min = KIB,
 	 .max = 16 * MIB, .doc = "bytes of one chunk's size line with its extensions; beyond: 400"},
 	{CONF_LIMITS, "queue", CONF_T_SIZE, AT(conf_limits, queue), .fallback = "64KiB", .min = KIB, .max = 64 * MIB,
-	 .doc = "bytes of requests that wait for an upstream connection; beyond: 503"},
+	 .doc = "bytes of one dispatch queue, 8 for each request that waits in it; beyond: 503 (`queue_full`)"},
 
 	{CONF_TIMEOUTS, "head", CONF_T_DURATION, AT(conf_timeouts, head), .fallback = "10s", .min = 100, .max = HOUR,
 	 .doc = "from the first byte of a request to the end of its head"},
 	{CONF_TIMEOUTS, "body", CONF_T_DURATION, AT(conf_timeouts, body), .fallback = "30s", .min = 100, .max = DAY,
 	 .doc = "between two pieces of a request body; beyond: 408"},
 	{CONF_TIMEOUTS, "write", CONF_T_DURATION, AT(conf_timeouts, write), .fallback = "60s", .min = 100, .max = DAY,
-	 .doc = "a client that takes nothing of its answer, or an endpoint that takes nothing of a request"},
+	 .doc = "a client that takes nothing of its answer, or an endpoint that takes nothing of a request; beyond, for an endpoint: 504 (`send_timeout`)"},
 	{CONF_TIMEOUTS, "idle", CONF_T_DURATION, AT(conf_timeouts, idle), .fallback = "75s", .min = 100, .max = DAY,
 	 .doc = "a client connection between two requests"},
 	{CONF_TIMEOUTS, "connect", CONF_T_DURATION, AT(conf_timeouts, connect), .fallback = "5s", .min = 10,
-	 .max = 10 * MINUTE, .doc = "to connect to an endpoint; also to wait for one of max_connections"},
+	 .max = 10 * MINUTE,
+	 .doc = "to connect to an endpoint; also to wait for one of `max_connections`, beyond: 503 (`queue_timeout`)"},
 	{CONF_TIMEOUTS, "first_byte", CONF_T_DURATION, AT(conf_timeouts, first_byte), .fallback = "60s", .min = 10,
-	 .max = 7 * DAY, .words = "off", .doc = "from the whole request sent to the end of the answer's head; beyond: 504"},
+	 .max = 7 * DAY, .words = "off",
+	 .doc = "from the whole request sent to the end of the answer's head; beyond: 504"},
 	{CONF_TIMEOUTS, "between_bytes", CONF_T_DURATION, AT(conf_timeouts, between_bytes), .fallback = "60s",
 	 .min = 10, .max = 7 * DAY, .words = "off", .doc = "between two pieces of an answer"},
 	{CONF_TIMEOUTS, "upstream_idle", CONF_T_DURATION, AT(conf_timeouts, upstream_idle), .fallback = "4s",
-	 .min = 10, .max = DAY, .doc = "how long an unused upstream connection is kept; less than the endpoint keeps it"},
+	 .min = 10, .max = DAY,
+	 .doc = "how long an unused upstream connection is kept; make it less than the endpoint keeps it"},
 	{CONF_TIMEOUTS, "tunnel", CONF_T_DURATION, AT(conf_timeouts, tunnel), .fallback = "1h", .min = 100,
 	 .max = 30 * DAY, .words = "off", .doc = "a WebSocket or other tunnel without traffic"},
 	{CONF_TIMEOUTS, "linger", CONF_T_DURATION, AT(conf_timeouts, linger), .fallback = "2s", .min = 10,
@@ -94,31 +97,35 @@ static const struct conf_key keys[] = {
 
 	{CONF_LISTEN, "address", CONF_T_ADDRESS, AT(conf_listen, address), .required = true, .doc = "where to listen"},
 	{CONF_LISTEN, "trusted_proxies", CONF_T_NETWORKS, AT(conf_listen, trusted_proxies), .shared = true,
-	 .fallback = "none", .doc = "peers whose X-Forwarded-* and Forwarded are believed; unix: for those on a unix socket"},
+	 .fallback = "none",
+	 .doc = "peers whose X-Forwarded-* and Forwarded are believed; `\"unix:\"` for those on a unix socket"},
 	{CONF_LISTEN, "x_forwarded", CONF_T_WORD, AT(conf_listen, x_forwarded), .fallback = "append",
 	 .words = "append|replace|off", .shared = true, .doc = "X-Forwarded-For, -Proto and -Host"},
 	{CONF_LISTEN, "forwarded", CONF_T_BOOL, AT(conf_listen, forwarded), .fallback = "off", .shared = true,
-	 .doc = "Forwarded (RFC 7239)"},
+	 .doc = "add Forwarded (RFC 7239)"},
 	{CONF_LISTEN, "via", CONF_T_TOKEN, AT(conf_listen, via), .fallback = "thimble", .shared = true,
 	 .doc = "our name in Via; off: no Via"},
 	{CONF_LISTEN, "request_id", CONF_T_TOKEN, AT(conf_listen, request_id), .fallback = "X-Request-Id",
-	 .shared = true, .doc = "the field that carries a request's id: the client's, when it has a plain one of at most 128 bytes, else a new one; off: none"},
+	 .shared = true,
+	 .doc = "the field that carries a request's id: the client's, when it has a plain one of at most 128 bytes, else a new one; off: none"},
 	{CONF_LISTEN, "underscores", CONF_T_WORD, AT(conf_listen, underscores), .fallback = "drop",
-	 .words = "drop|allow|refuse", .shared = true, .doc = "request fields with `_` in their name"},
+	 .words = "drop|allow|refuse", .shared = true,
+	 .doc = "request fields with `_` in their name: forward without them, with them, or answer 400"},
 	{CONF_LISTEN, "upgrade", CONF_T_PROTOCOLS, AT(conf_listen, upgrade), .fallback = "websocket", .shared = true,
-	 .doc = "protocols that a client may switch to; off: none"},
+	 .doc = "protocols that a client may switch to; off: none; `h2c` is refused"},
 
 	{CONF_SERVICE, "endpoints", CONF_T_ENDPOINTS, AT(conf_service, endpoints), .required = true,
-	 .doc = "addresses that answer; none: 503"},
+	 .doc = "addresses that answer; `[]`: every request gets 503"},
 	{CONF_SERVICE, "host", CONF_T_HOST, .fallback = "keep", .words = "keep|endpoint", .shared = true,
-	 .doc = "the Host that endpoints see: the client's, the endpoint's address, or a name"},
+	 .doc = "the Host that endpoints see: the client's, the endpoint's address, or this one"},
 	{CONF_SERVICE, "max_connections", CONF_T_COUNT, AT(conf_service, max_connections), .fallback = "0", .min = 1,
-	 .max = 1000000, .words = "off", .shared = true, .doc = "per endpoint and worker; 0: no limit"},
+	 .max = 1000000, .words = "off", .shared = true, .doc = "connections per endpoint and worker; 0: no limit"},
 
 	{CONF_ROUTE, "host", CONF_T_HOSTS, AT(conf_route, hosts),
-	 .doc = "`example.com`, `*.example.com`, or a list; without it: any host"},
-	{CONF_ROUTE, "path", CONF_T_PATH, CONF_PATH, AT(conf_route, match), .fallback = "/", .doc = "a prefix, or a map"},
-	{CONF_ROUTE, "method", CONF_T_METHODS, AT(conf_route, match.methods), .doc = "one of these methods; without it: any"},
+	 .doc = "`example.com`, `\"*.example.com\"`; without it: any host. No port: routes look at the name alone"},
+	{CONF_ROUTE, "path", CONF_T_PATH, CONF_PATH, AT(conf_route, match), .fallback = "/", .doc = "which paths"},
+	{CONF_ROUTE, "method", CONF_T_METHODS, AT(conf_route, match.methods),
+	 .doc = "`GET`, `[GET, HEAD]`; without it: any"},
 	{CONF_ROUTE, "headers", CONF_T_HEADER_PAIRS, CONF_PATTERN, AT(conf_route, match.headers),
 	 .doc = "headers that a request must have, all of them"},
 	{CONF_ROUTE, "query", CONF_T_QUERY_PAIRS, CONF_PATTERN, AT(conf_route, match.query),
@@ -130,9 +137,9 @@ static const struct conf_key keys[] = {
 	 .doc = "action: send the client elsewhere"},
 	{CONF_ROUTE, "answer", CONF_T_MAP, CONF_ANSWER, AT(conf_route, answer), .doc = "action: a fixed answer"},
 	{CONF_ROUTE, "strip_prefix", CONF_T_BOOL, AT(conf_route, strip_prefix), .fallback = "off",
-	 .doc = "forward without the prefix"},
+	 .doc = "forward without the prefix; only with a prefix and a service"},
 	{CONF_ROUTE, "replace_prefix", CONF_T_NEW_PREFIX, AT(conf_route, replace_prefix),
-	 .doc = "forward with this in place of the prefix"},
+	 .doc = "forward with this in place of the prefix; only with a prefix and a service"},
 	{CONF_ROUTE, "request_headers", CONF_T_MAP, CONF_HEADERS, AT(conf_route, request_headers), .shared = true,
 	 .doc = "changes to what endpoints see"},
 	{CONF_ROUTE, "response_headers", CONF_T_MAP, CONF_HEADERS, AT(conf_route, response_headers), .shared = true,
@@ -143,32 +150,34 @@ static const struct conf_key keys[] = {
 	{CONF_ROUTE, "timeouts", CONF_T_MAP, CONF_ROUTE_TIMEOUTS, AT(conf_route, timeouts),
 	 .doc = "time-outs of this route"},
 
-	{CONF_MATCH, "path", CONF_T_PATH, CONF_PATH, .fallback = "/", .doc = "a prefix, or a map"},
-	{CONF_MATCH, "method", CONF_T_METHODS, AT(conf_match, methods), .doc = "one of these methods; without it: any"},
+	{CONF_MATCH, "path", CONF_T_PATH, CONF_PATH, .fallback = "/", .doc = "which paths"},
+	{CONF_MATCH, "method", CONF_T_METHODS, AT(conf_match, methods), .doc = "`GET`, `[GET, HEAD]`; without it: any"},
 	{CONF_MATCH, "headers", CONF_T_HEADER_PAIRS, CONF_PATTERN, AT(conf_match, headers),
 	 .doc = "headers that a request must have, all of them"},
 	{CONF_MATCH, "query", CONF_T_QUERY_PAIRS, CONF_PATTERN, AT(conf_match, query),
 	 .doc = "query parameters that a request must have, all of them"},
 
-	{CONF_PATH, "prefix", CONF_T_PREFIX, .doc = "whole segments: `/api` is for /api and /api/x, not for /apis"},
+	{CONF_PATH, "prefix", CONF_T_PREFIX,
+	 .doc = "whole segments: `/api` is for `/api` and `/api/x`, not for `/apis`; a slash at its end makes no difference"},
 	{CONF_PATH, "exact", CONF_T_EXACT, .doc = "this path and no other"},
-	{CONF_PATH, "regex", CONF_T_PATH_REGEX, .doc = "a regular expression for the whole path"},
+	{CONF_PATH, "regex", CONF_T_PATH_REGEX, .doc = "the whole path, not a part of it"},
 
-	{CONF_PATTERN, "regex", CONF_T_PATTERN, .required = true, .doc = "a regular expression for the whole value"},
+	{CONF_PATTERN, "regex", CONF_T_PATTERN, .required = true,
+	 .doc = "the whole value, not a part of it: `{ regex: '.*' }` for any"},
 
 	{CONF_REDIRECT, "to", CONF_T_TARGET, .required = true,
-	 .doc = "a URL or a path; `{host}` and `{path}` stand for those of the request, path with query"},
+	 .doc = "where to; `{host}` and `{path}` stand for those of the request, the path with its query"},
 	{CONF_REDIRECT, "status", CONF_T_STATUS, AT(conf_redirect, status), .fallback = "302",
 	 .words = "301|302|303|307|308", .doc = "status code"},
 
 	{CONF_ANSWER, "status", CONF_T_STATUS, AT(conf_answer, status), .fallback = "200", .min = 200, .max = 599,
-	 .doc = "status code"},
+	 .doc = "status code; 204, 205 and 304 have no body"},
 	{CONF_ANSWER, "body", CONF_T_TEXT, AT(conf_answer, body), .max = MIB, .doc = "the text of the answer"},
 	{CONF_ANSWER, "type", CONF_T_VALUE, AT(conf_answer, type), .fallback = "text/plain", .doc = "Content-Type"},
 
+	{CONF_HEADERS, "remove", CONF_T_HEADER_NAMES, AT(conf_headers, remove), .doc = "all fields of this name go"},
 	{CONF_HEADERS, "set", CONF_T_HEADER_MAP, AT(conf_headers, set), .doc = "this value and no other"},
 	{CONF_HEADERS, "add", CONF_T_HEADER_MAP, AT(conf_headers, add), .doc = "one more field"},
-	{CONF_HEADERS, "remove", CONF_T_HEADER_NAMES, AT(conf_headers, remove), .doc = "all fields of this name"},
 
 	{CONF_ROUTE_TIMEOUTS, "first_byte", CONF_T_DURATION, AT(conf_route_timeouts, first_byte),
 	 .inherits = "timeouts.first_byte", .min = 10, .max = 7 * DAY, .words = "off",
@@ -186,18 +195,37 @@ const struct conf_key *conf_keys(size_t *count)
 	return keys;
 }
 
+static const struct { const char *id, *name, *section; } nouns[CONF_NOUNS] = {
+	[CONF_TOP] = {"file", "the file", "The file"},
+	[CONF_LIMITS] = {"limits", "`limits`", "limits"},
+	[CONF_TIMEOUTS] = {"timeouts", "`timeouts`", "timeouts"},
+	[CONF_LOG] = {"log", "`log`", "log"},
+	[CONF_DEFAULTS] = {"defaults", "`defaults`", "defaults"},
+	[CONF_LISTEN] = {"listen", "a listener", "listen"},
+	[CONF_SERVICE] = {"service", "a service", "services"},
+	[CONF_ROUTE] = {"route", "a route", "routes"},
+	[CONF_MATCH] = {"match", "a match", "matches"},
+	[CONF_PATH] = {"path", "a path", "path"},
+	[CONF_PATTERN] = {"pattern", "a value to match", "values to match"},
+	[CONF_REDIRECT] = {"redirect", "a redirect", "redirect"},
+	[CONF_ANSWER] = {"answer", "an answer", "answer"},
+	[CONF_HEADERS] = {"headers", "header changes", "headers"},
+	[CONF_ROUTE_TIMEOUTS] = {"route_timeouts", "the `timeouts` of a route", "timeouts of a route"},
+};
+
+const char *conf_noun_id(enum conf_noun noun)
+{
+	return nouns[noun].id;
+}
+
 const char *conf_noun_name(enum conf_noun noun)
 {
-	static const char *const names[CONF_NOUNS] = {
-		[CONF_TOP] = "the file", [CONF_LIMITS] = "`limits`", [CONF_TIMEOUTS] = "`timeouts`",
-		[CONF_LOG] = "`log`", [CONF_DEFAULTS] = "`defaults`", [CONF_LISTEN] = "a listener",
-		[CONF_SERVICE] = "a service", [CONF_ROUTE] = "a route", [CONF_PATH] = "a path",
-		[CONF_MATCH] = "a match", [CONF_PATTERN] = "a value to match",
-		[CONF_REDIRECT] = "a redirect", [CONF_ANSWER] = "an answer", [CONF_HEADERS] = "header changes",
-		[CONF_ROUTE_TIMEOUTS] = "the `timeouts` of a route",
-	};
+	return nouns[noun].name;
+}
 
-	return names[noun];
+const char *conf_noun_section(enum conf_noun noun)
+{
+	return nouns[noun].section;
 }
 
 bool conf_key_in(const struct conf_key *key, enum conf_noun noun)

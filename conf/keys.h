@@ -69,11 +69,15 @@ struct conf_key {
 	uint64_t word_value;	/* ...and what it means */
 	bool required;
 	bool shared;		/* may stand in `defaults` */
-	const char *doc;	/* one line */
+	const char *doc;	/* one line of Markdown; stands in the reference page */
 };
 
 /* All of them, by noun. */
 const struct conf_key *conf_keys(size_t *count);
+/* One word for a noun, as the schema and the marks of the reference page have it. */
+const char *conf_noun_id(enum conf_noun noun);
+/* The heading under which the reference page has it. */
+const char *conf_noun_section(enum conf_noun noun);
 /* How messages call a noun: "a route". */
 const char *conf_noun_name(enum conf_noun noun);
 /* May `key` stand in `noun`?  (In `defaults` stand the shared ones of others.) */

@@ -20,14 +20,6 @@
 #define JSON(...) #__VA_ARGS__
 #define VARIABLE JSON({"$ref": "#/$defs/variable"})
 
-/* The maps, as the `$defs` that hold them; CONF_TOP is the schema itself. */
-static const char *const nouns[CONF_NOUNS] = {
-	[CONF_LIMITS] = "limits", [CONF_TIMEOUTS] = "timeouts", [CONF_LOG] = "log", [CONF_DEFAULTS] = "defaults",
-	[CONF_LISTEN] = "listen", [CONF_SERVICE] = "service", [CONF_ROUTE] = "route", [CONF_MATCH] = "match",
-	[CONF_PATH] = "path", [CONF_PATTERN] = "pattern", [CONF_REDIRECT] = "redirect", [CONF_ANSWER] = "answer",
-	[CONF_HEADERS] = "headers", [CONF_ROUTE_TIMEOUTS] = "route_timeouts",
-};
-
 /* What values are made of. A text may be what YAML takes for a number: `X-Level: 1`. */
 static const struct { const char *name, *is; } values[] = {
 	{"variable", JSON("type": "string", "pattern": "(^|[^$])([$][$])*[$][{]")},
@@ -182,7 +174,7 @@ static void shape(FILE *to, const struct conf_key *k)
 	};
 
 	if (k->type == CONF_T_MAP) {
-		fprintf(to, "\"$ref\": \"#/$defs/%s\"", nouns[k->sub]);
+		fprintf(to, "\"$ref\": \"#/$defs/%s\"", conf_noun_id(k->sub));
 	} else if (k->type == CONF_T_COUNT) {
 		count_shape(to, k);
 	} else if (k->type == CONF_T_DURATION || k->type == CONF_T_SIZE) {
@@ -305,7 +297,7 @@ void conf_schema_print(FILE *to)
 	map_print(to, CONF_TOP, "  ");
 	fputs(",\n  \"$defs\": {\n", to);
 	for (int noun = CONF_TOP + 1; noun < CONF_NOUNS; noun++) {
-		fprintf(to, "    \"%s\": {\n", nouns[noun]);
+		fprintf(to, "    \"%s\": {\n", conf_noun_id((enum conf_noun)noun));
 		map_print(to, (enum conf_noun)noun, "      ");
 		fputs("\n    },\n", to);
 	}

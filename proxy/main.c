@@ -1,5 +1,6 @@
 /* thimble: the command line.  Exit codes: 0 done, 1 it could not run, 2 the call or the
  * configuration is wrong. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ static const char usage[] =
 	"  thimble run -c FILE                   serve a configuration (\"-\": standard input)\n"
 	"  thimble check -c FILE                 check a configuration, offline, all errors at once\n"
 	"  thimble schema                        the JSON Schema of configurations, for editors\n"
+	"  thimble keys                          every key with its values, default and meaning\n"
 	"  thimble version\n"
 	"  thimble help\n"
 	"\n"
@@ -55,7 +57,7 @@ static int parse(int argc, char **argv, struct options *o)
 	const char *v;
 
 	if (argc < 2)
-		return wrong("a command is needed: run, check, schema, version or help", NULL);
+		return wrong("a command is needed: run, check, schema, keys, version or help", NULL);
 	o->command = argv[1];
 	for (int i = 2; i < argc; i++) {
 		const char *arg = argv[i];
@@ -137,14 +139,15 @@ static int check(const struct options *o)
 	return EXIT_SUCCESS;
 }
 
-static int schema(const struct options *o)
+/* What `print` prints, for a command that stands alone. */
+static int tell(const struct options *o, void (*print)(FILE *to))
 {
 	if (o->file || o->to || o->listen)
-		return wrong("schema stands alone", NULL);
-	conf_schema_print(stdout);
+		return wrong("nothing goes with", o->command);
+	print(stdout);
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return EXIT_SUCCESS;
-	perror("thimble: the schema could not be written");
+	fprintf(stderr, "thimble: the %s could not be written: %s\n", o->command, strerror(errno));
 	return EXIT_FAILURE;
 }
 
@@ -160,7 +163,9 @@ int main(int argc, char **argv)
 	if (!strcmp(o.command, "check"))
 		return check(&o);
 	if (!strcmp(o.command, "schema"))
-		return schema(&o);
+		return tell(&o, conf_schema_print);
+	if (!strcmp(o.command, "keys"))
+		return tell(&o, conf_page_print);
 	if (!strcmp(o.command, "version") || !strcmp(o.command, "--version") || !strcmp(o.command, "-V")) {
 		puts("thimble " THIMBLE_VERSION);
 		return EXIT_SUCCESS;

@@ -1,6 +1,4 @@
 thimble_test(test_conf SOURCES unit/test_conf.c ROOMS conf base)
 thimble_test(test_conf_tree SOURCES unit/test_conf_tree.c ROOMS conf base)
-if(TARGET test_conf_tree)
-  target_compile_definitions(test_conf_tree PRIVATE THIMBLE_SOURCE="${CMAKE_SOURCE_DIR}")
-endif()
 thimble_test(test_schema SOURCES unit/test_schema.c ROOMS conf base)
+thimble_test(test_page SOURCES unit/test_page.c ROOMS conf base)

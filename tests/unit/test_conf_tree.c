@@ -1,4 +1,4 @@
-/* conf: the tree of a file, values, variables, and the reference page beside the table of keys. */
+/* conf: the tree of a file, values and variables. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "conf/conf.h"
-#include "conf/keys.h"
 #include "conf/scalar.h"
 #include "lib/base/mem.h"
 
@@ -413,101 +412,6 @@ static void many_routes_load_fast(void **state)
 	free(out);
 }
 
-static char *page_read(void)
-{
-	FILE *f = fopen(THIMBLE_SOURCE "/docs/configuration.md", "r");
-	char *p = NULL;
-	size_t cap = 0;
-
-	assert_non_null(f);
-	assert_true(getdelim(&p, &cap, '\0', f) > 0);
-	fclose(f);
-	return p;
-}
-
-static void examples_of_the_page_are_right(void **state)
-{
-	char *page = page_read(), *at = page, *end;
-	int examples = 0;
-
-	(void)state;
-	while ((at = strstr(at, "```yaml\n"))) {
-		at += strlen("```yaml\n");
-		end = strstr(at, "```");
-		assert_non_null(end);
-		*end = '\0';
-		conf_free(parse_ok(at));
-		at = end + 1;
-		examples++;
-	}
-	assert_true(examples >= 5);
-	free(page);
-}
-
-/* The row of `k` in the section of its noun, copied; NULL: there is none. */
-static char *page_row(const char *page, const struct conf_key *k)
-{
-	static const char *const sections[CONF_NOUNS] = {
-		[CONF_TOP] = "\n## The file\n", [CONF_LIMITS] = "\n## limits\n", [CONF_TIMEOUTS] = "\n## timeouts\n",
-		[CONF_LOG] = "\n## log\n", [CONF_LISTEN] = "\n## listen\n", [CONF_SERVICE] = "\n## services\n",
-		[CONF_MATCH] = "\n### matches\n", [CONF_PATTERN] = "\n### values to match\n",
-		[CONF_ROUTE] = "\n## routes\n", [CONF_PATH] = "\n### path\n", [CONF_REDIRECT] = "\n### redirect\n",
-		[CONF_ANSWER] = "\n### answer\n", [CONF_HEADERS] = "\n### headers\n",
-		[CONF_ROUTE_TIMEOUTS] = "\n### timeouts of a route\n",
-	};
-	const char *at = strstr(page, sections[k->noun]), *end, *row;
-	char start[64];
-
-	assert_non_null(at);
-	end = strstr(at + 1, "\n#");
-	snprintf(start, sizeof start, "\n| `%s` |", k->name);
-	row = strstr(at, start);
-	return row && (!end || row < end) ? strndup(row + 1, strcspn(row + 1, "\n")) : NULL;
-}
-
-static void bounds_text(const struct conf_key *k, char *out, size_t size)
-{
-	char min[CONF_NUMBER_TEXT], max[CONF_NUMBER_TEXT];
-
-	if (k->type == CONF_T_DURATION || k->type == CONF_T_SIZE) {
-		(k->type == CONF_T_SIZE ? conf_write_size : conf_write_duration)(k->min, min);
-		(k->type == CONF_T_SIZE ? conf_write_size : conf_write_duration)(k->max, max);
-		snprintf(out, size, "| %s, %s to %s", k->type == CONF_T_SIZE ? "size" : "duration", min, max);
-	} else if (k->type == CONF_T_COUNT) {
-		snprintf(out, size, "| %u to %u", (unsigned)k->min, (unsigned)k->max);
-	} else {
-		snprintf(out, size, "|");
-	}
-}
-
-static void every_key_is_on_the_page(void **state)
-{
-	char *page = page_read();
-	size_t count, wrong = 0;
-	const struct conf_key *keys = conf_keys(&count);
-
-	(void)state;
-	for (size_t i = 0; i < count; i++) {
-		const char *value = keys[i].fallback ? keys[i].fallback : keys[i].inherits;
-		char *row = page_row(page, &keys[i]), want[80], bounds[80];
-
-		if (value)
-			snprintf(want, sizeof want, "| `%s` |", value);
-		else
-			snprintf(want, sizeof want, "| |");
-		bounds_text(&keys[i], bounds, sizeof bounds);
-		if (!row || !strstr(row, want) || !strstr(row, bounds)) {
-			print_error("%s `%s` is not in docs/configuration.md with %s and %s\n",
-				    conf_noun_name(keys[i].noun), keys[i].name, want, bounds);
-			wrong++;
-		}
-		assert_true(keys[i].doc && *keys[i].doc);
-		free(row);
-	}
-	free(page);
-	assert_int_equal(wrong, 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -524,8 +428,6 @@ int main(void)
 		cmocka_unit_test(a_target_is_enough),
 		cmocka_unit_test(no_memory_is_told),
 		cmocka_unit_test(many_routes_load_fast),
-		cmocka_unit_test(examples_of_the_page_are_right),
-		cmocka_unit_test(every_key_is_on_the_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

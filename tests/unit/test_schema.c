@@ -122,13 +122,27 @@ static struct json noun_find(const char *text, enum conf_noun noun)
 	return noun == CONF_TOP ? root : member(member(root, "$defs", NULL), names[noun], NULL);
 }
 
+/* Does the text `v` begin with `s`?  (Which has quotes, and nothing else that JSON escapes.) */
+static bool says(struct json v, const char *s)
+{
+	if (!v.p || *v.p++ != '"')
+		return false;
+	for (; *s; s++, v.p++) {
+		if (*s == '"' && *v.p++ != '\\')
+			return false;
+		if (*s != *v.p)
+			return false;
+	}
+	return true;
+}
+
 /* Is there a shape, and are the doc line, the default and the map of `k` in it? */
 static bool property_fits(struct json p, const struct conf_key *k)
 {
 	struct json is = member(p, "default", NULL), doc = member(p, "description", NULL), ref = member(p, "$ref", NULL);
 	char want[64];
 
-	if (!doc.p || strncmp(doc.p + 1, k->doc, strlen(k->doc)) != 0)
+	if (!says(doc, k->doc))
 		return false;
 	snprintf(want, sizeof want, "%s\"", k->fallback ? k->fallback : "");
 	if (k->fallback ? !is.p || (*is.p == '"' ? !starts((struct json){is.p + 1}, want)

@@ -25,11 +25,17 @@ def test_version(stage):
 def test_help_names_every_command(stage, args):
     code, out, err = finished(stage, *args)
     assert code == 0 and not err
-    for word in ("run", "check", "version", "-c", "--to", "--listen"):
+    for word in ("run", "check", "schema", "keys", "version", "-c", "--to", "--listen"):
         assert word in out
 
 
-@pytest.mark.parametrize("args", [["nosuch"], ["run", "--nosuch"], ["run", "-c"], ["check", "-c", "a", "extra"],
+def test_keys_are_tables(stage):
+    code, out, err = finished(stage, "keys")
+    assert code == 0 and not err
+    assert "\n| `head` | size, 1KiB to 16MiB | `64KiB` | " in out
+
+
+@pytest.mark.parametrize("args", [["nosuch"], ["keys", "-c", "a"], ["keys", "x"], ["run", "--nosuch"], ["run", "-c"], ["check", "-c", "a", "extra"],
                                   ["run", "--to"], ["run", "--to", "not an address"]])
 def test_wrong_usage_is_2(stage, args):
     code, out, err = finished(stage, *args)

@@ -1,4 +1,5 @@
 """What the documents promise is there: examples pass the check, tests that are named exist."""
+import importlib.util
 import os
 import re
 import subprocess
@@ -7,24 +8,43 @@ import pytest
 
 from harness import BINARY, ROOT
 
-EXAMPLES = sorted(os.listdir(os.path.join(ROOT, "deploy/examples")))
+def files(ending, *folders):
+    found = []
+    for folder in folders or [""]:
+        for at, below, names in os.walk(os.path.join(ROOT, folder)):
+            below[:] = [b for b in below if b not in ("build", ".git", "corpus")]
+            found += [os.path.relpath(os.path.join(at, n), ROOT) for n in names if n.endswith(ending)]
+    return sorted(found)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_examples_pass_the_check(name):
-    path = os.path.join(ROOT, "deploy/examples", name)
-    r = subprocess.run([BINARY, "check", "-c", path], capture_output=True, text=True, timeout=30)
-    assert r.returncode == 0, r.stderr
+def examples():
+    """(where it is, text) of every configuration that a reader may take for one."""
+    found = [(name, open(os.path.join(ROOT, name)).read()) for name in files(".yaml", "deploy")]
+    for name in files(".md"):
+        text = open(os.path.join(ROOT, name)).read()
+        for m in re.finditer(r"^```(\w*)\n(.*?)^```", text, re.S | re.M):
+            if m[1] in ("yaml", "yml") or re.search(r"^(routes|services|listen):", m[2], re.M):
+                found.append(("%s:%d" % (name, text.count("\n", 0, m.start()) + 2), m[2]))
+    return found
 
 
-def test_configurations_in_the_readme_pass_the_check(tmp_path):
-    blocks = re.findall(r"```yaml\n(.*?)```", open(os.path.join(ROOT, "README.md")).read(), re.S)
-    assert blocks
-    for i, block in enumerate(blocks):
-        path = tmp_path / ("%d.yaml" % i)
-        path.write_text(block)
-        r = subprocess.run([BINARY, "check", "-c", str(path)], capture_output=True, text=True, timeout=30)
-        assert r.returncode == 0, r.stderr
+EXAMPLES = examples()
+
+
+@pytest.mark.parametrize("where,text", EXAMPLES, ids=[where for where, _ in EXAMPLES])
+def test_examples_pass_the_check_without_a_warning(tmp_path, where, text):
+    path = tmp_path / "example.yaml"
+    path.write_text(text)
+    r = subprocess.run([BINARY, "check", "-c", str(path)], capture_output=True, text=True, timeout=30)
+    assert r.returncode == 0 and not r.stderr, r.stderr
+
+
+def test_all_examples_were_found():
+    names = [re.sub(r":\d+$", "", where) for where, _ in EXAMPLES]
+    assert {"README.md", "deploy/examples/edge.yaml", "docs/configuration.md"} <= set(names)
+    for name in set(names):
+        text = open(os.path.join(ROOT, name)).read()
+        assert not name.endswith(".md") or names.count(name) == len(re.findall(r"```(?:yaml|yml)$", text, re.M)), name
 
 
 def test_each_limit_has_a_test():
@@ -37,6 +57,41 @@ def test_each_limit_has_a_test():
                 sources += open(os.path.join(ROOT, folder, name)).read()
     missing = [r for r in rows if not re.search(r"\b%s\(" % r, sources)]
     assert not missing
+
+
+PAGE = os.path.join(ROOT, "docs/configuration.md")
+
+
+def docs():
+    spec = importlib.util.spec_from_file_location("docs", os.path.join(ROOT, "tests/docs.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_tables_of_the_page_are_those_of_the_program():
+    page = open(PAGE).read()
+    new, wrong = docs().made(page, docs().tables(BINARY))
+    assert not wrong
+    assert new == page, "./dev docs writes the tables anew"
+
+
+def test_a_table_that_is_not_on_the_page_would_be_seen():
+    page, table = open(PAGE).read(), docs().tables(BINARY)
+    made = docs().made
+    assert made(page, dict(table, cors="x\n"))[1] and made(page + page, table)[1]
+    assert made(page.replace("<!-- keys: log -->", ""), table)[1]
+    assert made(page.replace("<!-- /keys -->", "", 1), table)[1]
+    less = {k: v for k, v in table.items() if k != "log"}
+    assert made(page, less)[1]
+    assert made(page.replace("how much is too much", "much"), table) == (page, [])
+
+
+def test_links_within_the_page_lead_somewhere():
+    page = open(PAGE).read()
+    heads = {h.lower().replace(" ", "-") for h in re.findall(r"^#+ (.*)$", page, re.M)}
+    assert heads
+    assert not [a for a in re.findall(r"\]\(#([^)]*)\)", page) if a not in heads]
 
 
 def test_links_lead_somewhere():

@@ -1,0 +1,160 @@
+/*
+ * page: the table of keys as the tables of the reference page.
+ *
+ * Purpose   docs/configuration.md says of each key what the program knows of it, and
+ *           nothing else; its prose and examples stand around these tables.
+ * Owns      the words for what the values of each type look like.
+ * Called by proxy (keys), tests; ./dev docs puts what it prints into the page.
+ * Never     names a key.
+ */
+#include "conf/conf.h"
+#include "conf/keys.h"
+#include "conf/scalar.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+
+/* What one writes for a value, behind the words of its key. */
+static const char *const kinds[CONF_TYPES] = {
+	[CONF_T_BOOL] = "on or off",
+	[CONF_T_WORD] = "",
+	[CONF_T_TOKEN] = "a name, `off`",
+	[CONF_T_TEXT] = "a text",
+	[CONF_T_VALUE] = "a text",
+	[CONF_T_SINK] = "or a path with a `/` in it",
+	[CONF_T_ADDRESS] = "address",
+	[CONF_T_ENDPOINTS] = "an endpoint, or a list",
+	[CONF_T_HOST] = "or a host",
+	[CONF_T_NETWORKS] = "list of networks, `none`",
+	[CONF_T_PROTOCOLS] = "list of protocols, `off`",
+	[CONF_T_HEADER_MAP] = "map: name to value",
+	[CONF_T_HEADER_NAMES] = "a name, or a list",
+	[CONF_T_HOSTS] = "a host, or a list",
+	[CONF_T_PATH] = "a prefix, or a map: [path](#path)",
+	[CONF_T_PREFIX] = "a path",
+	[CONF_T_EXACT] = "a path",
+	[CONF_T_PATH_REGEX] = "a regular expression",
+	[CONF_T_METHODS] = "a method, or a list",
+	[CONF_T_HEADER_PAIRS] = "map: name to [value](#values-to-match)",
+	[CONF_T_QUERY_PAIRS] = "map: name to [value](#values-to-match)",
+	[CONF_T_PATTERN] = "a regular expression",
+	[CONF_T_MATCHES] = "list of [matches](#matches)",
+	[CONF_T_NEW_PREFIX] = "a path",
+	[CONF_T_TARGET] = "a URL, or a path",
+	[CONF_T_SERVICE] = "name of a service",
+	[CONF_T_LISTENS] = "an address, a list of addresses, or a list of [listeners](#listen)",
+	[CONF_T_SERVICES] = "map: name to [service](#services)",
+	[CONF_T_ROUTES] = "list of [routes](#routes)",
+	[CONF_T_DEFAULTS] = "map: [defaults](#defaults)",
+};
+
+/* In a cell, where a bar would end it. */
+static void cell(FILE *to, const char *s)
+{
+	for (; *s; s++)
+		fprintf(to, "%s%c", *s == '|' ? "\\" : "", *s);
+}
+
+/* The heading of a noun, and a link to it. */
+static void link_to(FILE *to, enum conf_noun noun)
+{
+	const char *section = conf_noun_section(noun);
+
+	fprintf(to, "[%s](#", section);
+	for (const char *s = section; *s; s++)
+		fputc(*s == ' ' ? '-' : tolower((unsigned char)*s), to);
+	fputc(')', to);
+}
+
+/* The bounds, as one would write them. */
+static void range(FILE *to, const struct conf_key *k)
+{
+	char min[CONF_NUMBER_TEXT], max[CONF_NUMBER_TEXT];
+
+	if (k->type == CONF_T_DURATION || k->type == CONF_T_SIZE) {
+		(k->type == CONF_T_SIZE ? conf_write_size : conf_write_duration)(k->min, min);
+		(k->type == CONF_T_SIZE ? conf_write_size : conf_write_duration)(k->max, max);
+		fprintf(to, "%s, %s to %s", k->type == CONF_T_SIZE ? "size" : "duration", min, max);
+	} else {
+		fprintf(to, "%" PRIu64 " to %" PRIu64, k->min, k->max);
+	}
+}
+
+static bool is_number(const struct conf_key *k)
+{
+	return k->type == CONF_T_DURATION || k->type == CONF_T_SIZE || k->type == CONF_T_COUNT ||
+		(k->type == CONF_T_STATUS && !k->words);
+}
+
+/* The words of `k`, the first of them behind `before`. */
+static void words(FILE *to, const struct conf_key *k, const char *before)
+{
+	for (const char *w = k->words ? k->words : ""; *w;) {
+		size_t n = strcspn(w, "|");
+
+		if (n) {
+			fprintf(to, "%s`%.*s`", before, (int)n, w);
+			before = ", ";
+		}
+		w += n + (w[n] == '|');
+	}
+}
+
+static void value(FILE *to, const struct conf_key *k)
+{
+	char max[CONF_NUMBER_TEXT];
+
+	if (k->type == CONF_T_MAP) {
+		fputs("map: ", to);
+		link_to(to, k->sub);
+	} else if (is_number(k)) {
+		range(to, k);
+		words(to, k, ", ");
+	} else {
+		words(to, k, "");
+		fprintf(to, "%s%s", k->words && kinds[k->type] && *kinds[k->type] ? ", " : "",
+			kinds[k->type] ? kinds[k->type] : "");
+	}
+	if (k->type == CONF_T_TEXT) {
+		conf_write_size(k->max, max);
+		fprintf(to, " of at most %s", max);
+	}
+}
+
+static void row(FILE *to, const struct conf_key *k)
+{
+	const char *given = k->inherits ? k->inherits : k->fallback;
+
+	fprintf(to, "| `%s` | ", k->name);
+	value(to, k);
+	if (given)
+		fprintf(to, " | `%s` | ", given);
+	else
+		fputs(" | | ", to);
+	cell(to, k->doc);
+	fprintf(to, "%s |\n", k->required ? "; needed" : "");
+}
+
+/* What may stand in `defaults` is said where it belongs; here is only where that is. */
+static void shared_row(FILE *to, const struct conf_key *k)
+{
+	fprintf(to, "| `%s` | ", k->name);
+	link_to(to, k->noun);
+	fputs(" |\n", to);
+}
+
+void conf_page_print(FILE *to)
+{
+	size_t count;
+	const struct conf_key *keys = conf_keys(&count);
+
+	for (enum conf_noun noun = CONF_TOP; noun < CONF_NOUNS; noun++) {
+		fprintf(to, "%s<!-- keys: %s -->\n%s", noun ? "\n" : "", conf_noun_id(noun),
+			noun == CONF_DEFAULTS ? "| key | of |\n|---|---|\n"
+			: "| key | value | default | meaning |\n|---|---|---|---|\n");
+		for (size_t i = 0; i < count; i++)
+			if (conf_key_in(&keys[i], noun))
+				(noun == CONF_DEFAULTS ? shared_row : row)(to, &keys[i]);
+		fputs("<!-- /keys -->\n", to);
+	}
+}
