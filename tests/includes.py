@@ -17,12 +17,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # A room and what it may include beside itself.
 ROOMS = {
     "lib/base": (),
+    "lib/crypto": ("lib/base",),
     "lib/http": ("lib/base",),
     "lib/net": ("lib/base",),
     "conf": ("lib/base",),
-    "dispatch": ("lib/base",),
+    "dispatch": ("lib/base", "lib/crypto"),
     "health": ("lib/base", "dispatch"),
-    "proxy": ("lib/base", "lib/http", "lib/net", "conf", "dispatch", "health"),
+    "proxy": ("lib/base", "lib/crypto", "lib/http", "lib/net", "conf", "dispatch", "health"),
 }
 
 # A third-party header (as a prefix) and the places that may include it.
@@ -34,7 +35,8 @@ LIBRARIES = {
     "nghttp2/": ("lib/http/",),
     "yaml.h": ("conf/",),
     "pcre2": ("dispatch/",),
-    "openssl/": ("lib/net/",),
+    "openssl/": ("lib/crypto/", "lib/net/tls"),   # digests there, connections here
+    "crypt.h": ("lib/crypto/",),
     "ares": ("lib/net/",),
     "cmocka": (),
 }
