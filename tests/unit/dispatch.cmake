@@ -1,3 +1,3 @@
-foreach(name router snapshot endpoint route)
+foreach(name router snapshot endpoint route htpasswd basic cors)
   thimble_test(test_${name} SOURCES ${CMAKE_SOURCE_DIR}/tests/unit/test_${name}.c ROOMS dispatch LIBS Threads::Threads)
 endforeach()
