@@ -844,7 +844,7 @@ def observe(case, addr, origin):
     except OSError:
         pass
     with origin.lock:
-        obs["origin"] = [r for r in origin.reqs if not r["canary"]]
+        obs["origin"] = [r for r in origin.reqs if not r.get("canary")]
         obs["origin_notes"] = list(origin.conn_anoms)
     obs["dur"] = time.monotonic() - obs["t0"]
     if case.get("origin_down"):

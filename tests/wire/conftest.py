@@ -9,9 +9,16 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
 
+# The forms of --shim, as settings of tests/shim/short.c, and the marks of tests that say nothing in them.
+SHIMS = {
+    "byte": ({}, ["whole_calls"]),
+    "again": ({"SHORT_BYTES": "5", "SHORT_AGAIN": "25"}, ["whole_calls", "true_edges"]),
+}
+
 
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="the thorough form of tests that have one")
+    parser.addoption("--shim", choices=sorted(SHIMS), help="sockets move a few bytes at a time (tests/shim/short.c)")
 
 
 @pytest.fixture
@@ -20,8 +27,22 @@ def long(request):
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "whole_calls(why): says nothing when sockets move a few bytes at a time")
+    config.addinivalue_line("markers", "true_edges(why): says nothing when a socket may say that it is readable and is not")
+    shim = config.getoption("--shim")
+    if shim:
+        harness.BINARY = os.path.join(os.path.dirname(harness.BINARY), "thimble_short")
+        os.environ.update(SHIMS[shim][0])
     if not os.access(harness.BINARY, os.X_OK):
         raise pytest.UsageError("no program at %s: ./dev build asan, or set THIMBLE" % harness.BINARY)
+
+
+def pytest_collection_modifyitems(config, items):
+    shim = config.getoption("--shim")
+    if shim:
+        out = [i for i in items if any(i.get_closest_marker(m) for m in SHIMS[shim][1])]
+        config.hook.pytest_deselected(items=out)
+        items[:] = [i for i in items if i not in out]
 
 
 class Stage:

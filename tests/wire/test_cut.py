@@ -7,12 +7,15 @@ SIZED = b"POST /cut HTTP/1.1\r\nHost: a.test\r\nContent-Length: 20\r\n\r\n" + b"
 CHUNKED = (b"POST /cut HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n"
            b"5\r\nhello\r\nf\r\n" + b"c" * 15 + b"\r\n0\r\n\r\n")
 
+# A connection that was opened for a request and not used for it is kept: for so long.
+SOON = {"upstream_idle": "500ms"}
+
 
 @pytest.mark.parametrize("how", ["fin", "rst"])
 @pytest.mark.parametrize("request_bytes", [SIZED, CHUNKED], ids=["sized", "chunked"])
 def test_a_request_cut_at_every_byte(stage, request_bytes, how, long):
     o = stage.origin()
-    p = stage.proxy(o)
+    p = stage.proxy(o, timeouts=SOON)
     assert stage.client(p).get("/warm").status == 200
     for n in range(1, len(request_bytes), 1 if long else 3):
         c = stage.client(p)
@@ -32,7 +35,7 @@ def test_a_request_cut_at_every_byte(stage, request_bytes, how, long):
 
 def test_descriptors_are_given_back(stage):
     o = stage.origin()
-    p = stage.proxy(o)
+    p = stage.proxy(o, timeouts=SOON)
     assert stage.client(p).get("/").status == 200
     base = p.descriptors()
     for n in range(1, 60):

@@ -4,6 +4,8 @@ import os
 import signal
 import threading
 
+import pytest
+
 from harness import Client, wait_until
 
 
@@ -115,6 +117,7 @@ def test_what_is_cut_at_the_end_is_in_the_log(stage):
     gate.set()
 
 
+@pytest.mark.whole_calls("within the drain 1500 heads must be read")
 def test_what_is_cut_is_in_the_log_when_it_is_much(stage):
     gate, script = gated()
     o = stage.origin(script)
@@ -131,6 +134,7 @@ def test_what_is_cut_is_in_the_log_when_it_is_much(stage):
     assert len(lines) >= 1500 and {line["cause"] for line in lines} == {"drained"}
 
 
+@pytest.mark.true_edges("a drain gives an idle connection one chance to be readable")
 def test_what_was_sent_before_the_signal_is_answered(stage):
     for _ in range(5):
         p = stage.proxy(stage.origin())
