@@ -34,8 +34,8 @@ bool answer_flush(struct exchange *x)
 		x->flowed = 0;
 		if (n || !was_blocked)
 			worker_wait(w, x->client, w->list.write);
-		if (x->up)
-			worker_wait_end(&x->up->c);	/* it is not the upstream that we wait for */
+		if (x->lease.up)
+			worker_wait_end(&x->lease.up->c);	/* it is not the upstream that we wait for */
 	} else if (was_blocked) {
 		worker_wait_end(x->client);
 	}
@@ -51,9 +51,9 @@ static void wait_for_bytes(struct exchange *x)
 	if (x->phase == PHASE_SENT)
 		request_wait(x, true);
 	else if (ms)
-		worker_wait(x->w, &x->up->c, ttl_list_for(&x->w->ttl, ms));
+		worker_wait(x->w, &x->lease.up->c, ttl_list_for(&x->w->ttl, ms));
 	else
-		worker_wait_end(&x->up->c);
+		worker_wait_end(&x->lease.up->c);
 }
 
 /* False when the exchange goes another way than reading on. */
@@ -112,7 +112,7 @@ static void answer_bad(struct exchange *x, enum codec_fault fault)
  * was called, with trailers. */
 static void answer_end(struct exchange *x, bool extra, bool ended)
 {
-	struct conn *up = &x->up->c;
+	struct conn *up = &x->lease.up->c;
 
 	if (!ended && codec_put_end(&x->server.codec, 0, NULL, &x->w->vec) != OK) {
 		vec_reset(&x->w->vec);
@@ -188,9 +188,9 @@ static size_t read_size(struct exchange *x)
 		return WORKER_READ_FIRST;
 	if (x->flowed < KEEPS_UP)
 		return WORKER_READ_SMALL;
-	if (!(x->up->c.t.more & CONN_LARGE)) {
-		x->up->c.t.more |= CONN_LARGE;
-		socket_receive_large(x->up->c.t.fd, &x->w->settings->socket);
+	if (!(x->lease.up->c.t.more & CONN_LARGE)) {
+		x->lease.up->c.t.more |= CONN_LARGE;
+		socket_receive_large(x->lease.up->c.t.fd, &x->w->settings->socket);
 	}
 	return WORKER_READ_LARGE;
 }
@@ -198,14 +198,14 @@ static size_t read_size(struct exchange *x)
 void answer_read(struct exchange *x)
 {
 	struct worker *w = x->w;
-	struct upstream *u = x->up;
+	struct upstream *u = x->lease.up;
 	size_t visit = 0;
 	struct str in;
 	ssize_t n;
 
 	if (x->phase == PHASE_LEASED)
 		exchange_move(x, MOVE_SEND);	/* it speaks before it was asked: let the codec judge */
-	while ((x->phase == PHASE_SENT || x->phase == PHASE_REPLYING) && x->up == u && !x->to_client &&
+	while ((x->phase == PHASE_SENT || x->phase == PHASE_REPLYING) && x->lease.up == u && !x->to_client &&
 	       (u->c.t.flags & CONN_READABLE)) {
 		if (visit >= WORKER_VISIT) {
 			worker_ready(w, &u->c);
@@ -222,7 +222,7 @@ void answer_read(struct exchange *x)
 		if (n > 0)
 			x->answered = true;
 		answer_feed(x, &in, n == 0);
-		if (x->phase >= PHASE_TUNNEL || x->up != u)
+		if (x->phase >= PHASE_TUNNEL || x->lease.up != u)
 			return;
 		if (!x->to_client && x->phase == PHASE_REPLYING)	/* a head must come whole in its time */
 			wait_for_bytes(x);

@@ -13,6 +13,7 @@
 #include "lib/net/transport.h"
 
 struct exchange;
+struct lease;
 struct pool;
 struct upstream;
 struct vec;
@@ -28,7 +29,7 @@ enum conn_state {
 	CONN_LINGER,		/* answered and finished; what still comes is thrown away: no work */
 	/* to an upstream */
 	CONN_CONNECTING,	/* not connected yet: work.next_connecting */
-	CONN_LEASED,		/* an exchange runs: work.exchange */
+	CONN_LEASED,		/* somebody uses it: work.lease */
 	CONN_POOLED,		/* kept for the next exchange: no work */
 	CONN_DEAD,		/* unlinked; buried at the end of the turn: work.next_dead */
 };
@@ -60,6 +61,7 @@ struct conn {
 	union {
 		struct buf *head;		/* owned */
 		struct exchange *exchange;	/* borrowed */
+		struct lease *lease;		/* borrowed */
 		struct upstream *next_connecting;	/* borrowed */
 		struct conn *next_dead;		/* borrowed */
 	} work;
@@ -76,7 +78,7 @@ struct upstream {
 	union {
 		/* CONN_POOLED: its neighbours in the pool, most recently used first */
 		struct { struct upstream *next, *prev; } pooled;
-		/* CONN_CONNECTING: its dispatch queue, of struct exchange *.  They stay
+		/* CONN_CONNECTING: its dispatch queue, of struct lease *.  They stay
 		 * revocable: when another connection becomes free, they move. */
 		struct slotq queue;
 	} u;

@@ -80,9 +80,9 @@ const uint8_t exchange_holds[PHASE_N] = {
 
 static void give_upstream(struct exchange *x, enum move move)
 {
-	struct upstream *u = x->up;
+	struct upstream *u = x->lease.up;
 
-	x->up = NULL;
+	x->lease.up = NULL;
 	if (move == MOVE_UPSTREAM_END)
 		pool_put(u);	/* who looks whether it can be used again */
 	else
@@ -97,8 +97,8 @@ void exchange_move(struct exchange *x, enum move move)
 	CHECK(next != PHASE_N);
 	give = exchange_holds[x->phase] & (uint8_t)~exchange_holds[next];
 	x->phase = next;
-	if ((give & HOLD_PLACE) && x->pool)
-		pool_leave(x);
+	if ((give & HOLD_PLACE) && x->lease.pool)
+		pool_leave(&x->lease);
 	if (give & HOLD_UPSTREAM)
 		give_upstream(x, move);
 	if (give & HOLD_CLIENT) {
@@ -132,6 +132,8 @@ void exchange_fail(struct exchange *x, enum cause cause)
 
 /* --- beginning --- */
 
+static const struct lease_ops lease_ops;	/* below */
+
 struct exchange *exchange_new(struct worker *w, struct conn *client)
 {
 	struct exchange *x = slab_get(&w->exchanges);
@@ -139,8 +141,9 @@ struct exchange *exchange_new(struct worker *w, struct conn *client)
 	if (!x)
 		return NULL;
 	memset(x, 0, offsetof(struct exchange, server));
-	x->w = w;
-	x->client = client;
+	x->lease.ops = &lease_ops;
+	x->lease.w = x->w = w;
+	x->lease.clock = x->client = client;
 	x->body_limit = UINT64_MAX;
 	arena_init(&x->arena, x + 1, EXCHANGE_SIZE - sizeof *x, &w->budget);
 	return x;
@@ -200,14 +203,14 @@ static bool ours(enum cause cause)
 }
 
 /* Asks for a connection until one is leased or waited for, or nobody is left to ask. */
-static void dispatch(struct exchange *x, bool fresh)
+static void dispatch(struct exchange *x)
 {
 	enum cause cause;
 
 	for (;;) {
-		cause = pool_get(x, fresh, x->route->spec.service->max_connections);
+		cause = pool_get(&x->lease);
 		if (cause == CAUSE_NONE) {
-			if (x->phase == PHASE_NEW && x->pool)
+			if (x->phase == PHASE_NEW && x->lease.pool)
 				exchange_move(x, MOVE_QUEUE);
 			return;
 		}
@@ -219,23 +222,26 @@ static void dispatch(struct exchange *x, bool fresh)
 	exchange_fail(x, cause);
 }
 
-void exchange_leased(struct exchange *x, struct upstream *u, bool kept)
+static void leased(struct lease *l, struct upstream *u, bool kept)
 {
-	x->up = u;
+	struct exchange *x = (struct exchange *)l;
+
 	x->reused = kept;
 	x->answered = false;
 	exchange_move(x, MOVE_LEASE);
 	if (!kept)
 		x->connect_us = x->w->now_us;
 	request_flush(x);
-	if (x->up == u)
+	if (x->lease.up == u)
 		request_read(x);
-	if (x->up == u && (u->c.t.flags & CONN_READABLE))
+	if (x->lease.up == u && (u->c.t.flags & CONN_READABLE))
 		worker_ready(x->w, &u->c);
 }
 
-void exchange_connect_failed(struct exchange *x, enum cause cause)
+static void connect_failed(struct lease *l, enum cause cause)
 {
+	struct exchange *x = (struct exchange *)l;
+
 	CHECK(x->phase == PHASE_QUEUED);
 	if (ours(cause) || !routing_next_endpoint(x)) {
 		exchange_fail(x, cause);
@@ -244,7 +250,7 @@ void exchange_connect_failed(struct exchange *x, enum cause cause)
 	COUNT(x->w, retries);
 	x->sent_again++;
 	exchange_move(x, MOVE_RETRY);
-	dispatch(x, x->wants_fresh);
+	dispatch(x);
 }
 
 /* Whether it does no harm to send the request again: nothing of it was sent, or its method is idempotent
@@ -263,7 +269,7 @@ static bool may_send_again(const struct exchange *x)
  * one just as we use it (RFC 9112 9.3.1). */
 void exchange_upstream_lost(struct exchange *x, enum cause cause)
 {
-	bool kept = x->reused && !x->wants_fresh;
+	bool kept = x->reused && !x->lease.fresh;
 
 	if (!may_send_again(x) || (!routing_next_endpoint(x) && !kept)) {
 		exchange_fail(x, cause);
@@ -271,10 +277,10 @@ void exchange_upstream_lost(struct exchange *x, enum cause cause)
 	}
 	COUNT(x->w, retries);
 	x->sent_again++;
-	x->wants_fresh = true;
+	x->lease.fresh = true;
 	exchange_move(x, MOVE_RETRY);
 	request_rewind(x);
-	dispatch(x, true);
+	dispatch(x);
 }
 
 /* --- from head to dispatch --- */
@@ -296,6 +302,7 @@ void exchange_begin(struct exchange *x, struct head *h, struct str *rest)
 	COUNT(x->w, requests);
 	x->began_us = x->w->now_us;
 	x->method = h->method_id;
+	x->lease.careful = !method_idempotent(x->method);
 	x->minor = h->minor;
 	note_for_log(x, h);
 	x->request_id = forward_request_id(x, h);
@@ -318,7 +325,7 @@ void exchange_begin(struct exchange *x, struct head *h, struct str *rest)
 void exchange_go(struct exchange *x)
 {
 	if (x->phase == PHASE_NEW)
-		dispatch(x, false);
+		dispatch(x);
 }
 
 void exchange_refuse(struct exchange *x, enum codec_fault fault)
@@ -363,17 +370,19 @@ void exchange_client_event(struct exchange *x)
 		request_read(x);
 }
 
-void exchange_upstream_event(struct exchange *x)
+static void upstream_event(struct lease *l)
 {
+	struct exchange *x = (struct exchange *)l;
+
 	if (x->phase == PHASE_TUNNEL) {
 		tunnel_pump(x);
 		return;
 	}
 	if (request_pending(x) && !x->write_failed)
 		request_flush(x);
-	if (x->up)
+	if (x->lease.up)
 		request_read(x);
-	if (x->up)
+	if (x->lease.up)
 		answer_read(x);
 }
 
@@ -393,13 +402,19 @@ void exchange_client_timeout(struct exchange *x)
 	}
 }
 
-void exchange_upstream_timeout(struct exchange *x)
+static void upstream_timeout(struct lease *l)
 {
+	struct exchange *x = (struct exchange *)l;
+
 	if (x->phase == PHASE_REPLYING)
 		exchange_fail(x, CAUSE_ANSWER_STALLED);
 	else
 		exchange_fail(x, request_pending(x) ? CAUSE_SEND_TIMEOUT : CAUSE_FIRST_BYTE_TIMEOUT);
 }
+
+static const struct lease_ops lease_ops = {
+	.leased = leased, .failed = connect_failed, .event = upstream_event, .timeout = upstream_timeout,
+};
 
 /* --- the end --- */
 
@@ -434,13 +449,12 @@ static void log_access(const struct exchange *x)
 		r.client_family = AF_INET;
 		memcpy(r.client_addr, &x->client->peer.v4, 4);
 	}
-	if (x->route) {
+	if (x->route)
 		r.route = x->route->spec.label;
-		if (x->route->spec.service)
-			r.service = service_name(x->route->spec.service);
-	}
-	if (x->endpoint)
-		r.endpoint = endpoint_text(x->endpoint);
+	if (x->lease.service)
+		r.service = service_name(x->lease.service);
+	if (x->lease.endpoint)
+		r.endpoint = endpoint_text(x->lease.endpoint);
 	access_write(&r);
 }
 
@@ -450,7 +464,7 @@ void exchange_finish(struct exchange *x)
 	struct conn *c = x->client;
 	enum client_fate fate = CLIENT_LINGER;
 
-	CHECK(x->phase == PHASE_DONE && !x->up && !x->pool);
+	CHECK(x->phase == PHASE_DONE && !x->lease.up && !x->lease.pool);
 	if (log_access_on())
 		log_access(x);
 	if (x->request == DIR_DONE)

@@ -5,6 +5,7 @@
 #include "dispatch/snapshot.h"
 #include "lib/base/arena.h"
 #include "lib/http/h1.h"
+#include "proxy/lease.h"
 #include "proxy/worker.h"
 
 enum phase {
@@ -46,15 +47,12 @@ enum direction {
 #define EXCHANGE_TRIES 3	/* endpoints tried for one request, at most */
 
 struct exchange {
+	struct lease lease;		/* first: HOLD_PLACE and HOLD_UPSTREAM are about it */
 	struct worker *w;		/* borrowed */
 	struct conn *client;		/* borrowed; HOLD_CLIENT */
-	struct upstream *up;		/* borrowed; HOLD_UPSTREAM */
-	struct pool *pool;		/* borrowed; HOLD_PLACE: whose queue, and */
-	struct upstream *waits_on;	/* borrowed; HOLD_PLACE: behind which connect; NULL: pool->waiting */
 	struct exchange *next_done;	/* PHASE_DONE: the worker's list */
 	struct exchange *next, *prev;	/* in worker->running */
 	const struct route *route;	/* owned reference; NULL before routing */
-	struct endpoint *endpoint;	/* borrowed from the route's service */
 
 	uint8_t phase;		/* enum phase */
 	uint8_t request;	/* enum direction: of the request body */
@@ -69,7 +67,6 @@ struct exchange {
 	bool body_sent;		/* a body byte was written to the upstream */
 	bool any_sent;		/* a byte was written to the upstream we have now */
 	bool answered;		/* a byte of an answer came from the upstream we have now */
-	bool wants_fresh;	/* a connection died under it: no kept one again */
 	bool reused;		/* the upstream connection had served before */
 	bool client_fin;	/* the client ended its side of a tunnel */
 	bool up_fin;		/* the upstream ended its side of a tunnel */
@@ -115,12 +112,10 @@ void exchange_refuse(struct exchange *x, enum codec_fault fault);
 /* Instead of both: it is answered without having been read whole (408). */
 void exchange_answer_cause(struct exchange *x, enum cause cause);
 
-/* Something happened on one of its connections, or it is its turn again. */
+/* Something happened on its client's connection, or it is its turn again. */
 void exchange_client_event(struct exchange *x);
-void exchange_upstream_event(struct exchange *x);
-/* A time-out ran out, of its client or its upstream connection. */
+/* The time-out of its client's connection ran out. */
 void exchange_client_timeout(struct exchange *x);
-void exchange_upstream_timeout(struct exchange *x);
 
 /* Moves it along; gives back what the new phase does not hold.  There must be such a move. */
 void exchange_move(struct exchange *x, enum move move);
@@ -131,11 +126,6 @@ void exchange_fail(struct exchange *x, enum cause cause);
 void exchange_cut(struct exchange *x, enum cause cause);
 /* The upstream connection is gone before it answered: another try, when that is safe, or exchange_fail. */
 void exchange_upstream_lost(struct exchange *x, enum cause cause);
-
-/* By the pool: it has `u` now.  It was taken out of the queue before. */
-void exchange_leased(struct exchange *x, struct upstream *u, bool kept);
-/* By the pool: what it waited for will not come. */
-void exchange_connect_failed(struct exchange *x, enum cause cause);
 
 /* Ends `n` of those that run, or all: the time to finish them is over. */
 void exchange_cut_running(struct worker *w, size_t n);

@@ -1,10 +1,10 @@
 /* pool: see pool.h.
  *
  * An upstream connection is CONNECTING (in pool->connecting, with a dispatch queue of its own),
- * POOLED (in the newest..oldest list, time-out upstream_idle) or LEASED (an exchange has it).
+ * POOLED (in the newest..oldest list, time-out upstream_idle) or LEASED (a lease has it).
  *
- * A waiting exchange is in exactly one queue: that of a connecting connection
- * (x->waits_on) or, when none may be opened, pool->waiting.  Either way it gets the first
+ * A waiting lease is in exactly one queue: that of a connecting connection
+ * (l->waits_on) or, when none may be opened, pool->waiting.  Either way it gets the first
  * connection that becomes free: whoever frees or opens one only marks the pool dirty, and
  * pool_hand_out, once a turn, brings the two together.  So nothing here runs an exchange
  * from inside another, and order is by arrival. */
@@ -19,7 +19,7 @@
 #include "proxy/log.h"
 #include "proxy/worker.h"
 
-#define ITEM sizeof(struct exchange *)
+#define ITEM sizeof(struct lease *)
 
 /* --- the pool itself --- */
 
@@ -108,7 +108,7 @@ static void kept_link(struct upstream *u)
 	struct pool *p = u->c.peer.pool;
 
 	u->c.t.state = CONN_POOLED;
-	u->c.work.exchange = NULL;
+	u->c.work.lease = NULL;
 	u->u.pooled.prev = NULL;
 	u->u.pooled.next = p->newest;
 	*(p->newest ? &p->newest->u.pooled.prev : &p->oldest) = u;
@@ -147,13 +147,14 @@ static bool kept_usable(struct upstream *u, bool look)
 	return !(u->c.t.flags & (CONN_PEER_DONE | CONN_BROKEN));
 }
 
-static void lease(struct exchange *x, struct upstream *u, bool kept)
+static void lease(struct lease *l, struct upstream *u, bool kept)
 {
 	u->c.t.state = CONN_LEASED;
-	u->c.work.exchange = x;
+	u->c.work.lease = l;
+	l->up = u;
 	if (kept)
-		COUNT(x->w, reused);
-	exchange_leased(x, u, kept);
+		COUNT(l->w, reused);
+	l->ops->leased(l, u, kept);
 }
 
 /* --- connecting --- */
@@ -229,19 +230,19 @@ static bool room_soon(struct worker *w)
 
 /* --- waiting --- */
 
-static enum err wait_behind(struct exchange *x, struct pool *p, struct upstream *u)
+static enum err wait_behind(struct lease *l, struct pool *p, struct upstream *u)
 {
-	struct worker *w = x->w;
-	enum err err = slotq_push(u ? &u->u.queue : &p->waiting, &x, ITEM, w->settings->queue, &w->budget);
+	struct worker *w = l->w;
+	enum err err = !u && !l->clock ? ERR_LIMIT : slotq_push(u ? &u->u.queue : &p->waiting, &l, ITEM, w->settings->queue, &w->budget);
 
 	if (err != OK)
 		return err;
-	x->pool = p;
-	x->waits_on = u;
-	if (u)
-		worker_wait_end(x->client);	/* the connect has its own time-out */
-	else
-		worker_wait(w, x->client, w->list.connect);
+	l->pool = p;
+	l->waits_on = u;
+	if (l->clock && u)
+		worker_wait_end(l->clock);	/* the connect has its own time-out */
+	else if (l->clock)
+		worker_wait(w, l->clock, w->list.connect);
 	return OK;
 }
 
@@ -252,68 +253,71 @@ bool pool_full(struct worker *w, const struct endpoint *e, unsigned max)
 	return p && !p->newest && p->conns >= max;
 }
 
-void pool_leave(struct exchange *x)
+void pool_leave(struct lease *l)
 {
-	struct slotq *q = x->waits_on ? &x->waits_on->u.queue : &x->pool->waiting;
-	struct exchange **at;
+	struct slotq *q = l->waits_on ? &l->waits_on->u.queue : &l->pool->waiting;
+	struct lease **at;
 
 	for (uint32_t i = 0; i < slotq_len(q); i++) {
 		at = slotq_at(q, i, ITEM);
-		if (*at == x) {
-			slotq_remove(q, i, ITEM, &x->w->budget);
+		if (*at == l) {
+			slotq_remove(q, i, ITEM, &l->w->budget);
 			break;
 		}
 	}
-	pool_dirty(x->pool);
-	x->pool = NULL;
-	x->waits_on = NULL;
-	worker_wait_end(x->client);
+	pool_dirty(l->pool);
+	l->pool = NULL;
+	l->waits_on = NULL;
+	if (l->clock)
+		worker_wait_end(l->clock);
 }
 
 /* Takes the oldest out of a queue; NULL when it is empty. */
-static struct exchange *pop(struct pool *p, struct slotq *q)
+static struct lease *pop(struct pool *p, struct slotq *q)
 {
-	struct exchange *x;
+	struct lease *l;
 
-	if (!slotq_pop(q, &x, ITEM, &p->w->budget))
+	if (!slotq_pop(q, &l, ITEM, &p->w->budget))
 		return NULL;
-	x->pool = NULL;
-	x->waits_on = NULL;
-	worker_wait_end(x->client);
-	return x;
+	l->pool = NULL;
+	l->waits_on = NULL;
+	if (l->clock)
+		worker_wait_end(l->clock);
+	return l;
 }
 
 /* Who waits longest and may have a connection that is free. */
-static struct exchange *next_waiting(struct pool *p)
+static struct lease *next_waiting(struct pool *p)
 {
-	struct exchange *x = pop(p, &p->waiting);
+	struct lease *l = pop(p, &p->waiting);
 
-	for (struct upstream *u = p->connecting; u && !x; u = u->c.work.next_connecting) {
-		struct exchange **first = slotq_at(&u->u.queue, 0, ITEM);
+	for (struct upstream *u = p->connecting; u && !l; u = u->c.work.next_connecting) {
+		struct lease **first = slotq_at(&u->u.queue, 0, ITEM);
 
-		if (first && !(*first)->wants_fresh)	/* that one wants a fresh connection */
-			x = pop(p, &u->u.queue);
+		if (first && !(*first)->fresh)	/* that one wants a fresh connection */
+			l = pop(p, &u->u.queue);
 	}
-	return x;
+	return l;
 }
 
-enum cause pool_get(struct exchange *x, bool fresh, unsigned max)
+enum cause pool_get(struct lease *l)
 {
-	struct pool *p = pool_of(x->w, x->endpoint);
+	unsigned max = l->service->max_connections;
+	struct pool *p = pool_of(l->w, l->endpoint);
 	struct upstream *u = NULL;
 	enum cause cause;
 
 	if (!p)
 		return CAUSE_NO_MEMORY;
-	while (!fresh && (u = p->newest)) {
-		if (kept_usable(u, !method_idempotent(x->method))) {
+	while (!l->fresh && (u = p->newest)) {
+		if (kept_usable(u, l->careful)) {
 			kept_unlink(u);
-			lease(x, u, u->c.t.flags & CONN_SERVED);
+			lease(l, u, u->c.t.flags & CONN_SERVED);
 			return CAUSE_NONE;
 		}
 		kept_close(u);
 	}
-	if (max && p->conns >= max && fresh && p->oldest)
+	if (max && p->conns >= max && l->fresh && p->oldest)
 		kept_close(p->oldest);
 	if (max && p->conns >= max) {
 		u = NULL;
@@ -325,11 +329,11 @@ enum cause pool_get(struct exchange *x, bool fresh, unsigned max)
 			pool_dirty(p);
 		/* without a descriptor it waits for one, or for one of the connections that there are */
 		if (cause != CAUSE_NONE &&
-		    (cause != CAUSE_NO_DESCRIPTORS || (!room_soon(x->w) && !p->conns)))
+		    (cause != CAUSE_NO_DESCRIPTORS || (!room_soon(l->w) && !p->conns)))
 			return cause;
 	}
-	COUNT(x->w, queued);
-	switch (wait_behind(x, p, u)) {
+	COUNT(l->w, queued);
+	switch (wait_behind(l, p, u)) {
 	case OK:
 		return CAUSE_NONE;
 	case ERR_LIMIT:
@@ -365,29 +369,29 @@ static void connect_failed(struct upstream *u, enum cause cause)
 {
 	struct pool *p = u->c.peer.pool;
 	struct slotq queue = u->u.queue;
-	struct exchange *x;
+	struct lease *l;
 
 	connecting_unlink(u);
 	note_failed(p, cause);
 	upstream_close(u);
-	while ((x = pop(p, &queue)))
-		exchange_connect_failed(x, cause);
+	while ((l = pop(p, &queue)))
+		l->ops->failed(l, cause);
 }
 
 static void connected(struct upstream *u)
 {
 	struct pool *p = u->c.peer.pool;
 	struct slotq queue = u->u.queue;
-	struct exchange *x, *first;
+	struct lease *l, *first;
 
 	if (verdict_connected(p->endpoint))
 		LOG_RATE(LEVEL_INFO, "endpoint %s is up again", p->endpoint->text);
 	socket_receive_small(u->c.t.fd, &p->w->settings->socket);
 	connecting_unlink(u);
 	first = pop(p, &queue);
-	while ((x = pop(p, &queue)))	/* they wait for any connection from now on */
-		if (wait_behind(x, p, NULL) != OK)
-			exchange_connect_failed(x, CAUSE_QUEUE_FULL);
+	while ((l = pop(p, &queue)))	/* they wait for any connection from now on */
+		if (wait_behind(l, p, NULL) != OK)
+			l->ops->failed(l, CAUSE_QUEUE_FULL);
 	pool_dirty(p);
 	if (first)
 		lease(first, u, false);
@@ -424,13 +428,13 @@ void pool_timeout(struct upstream *u)
 /* Those in pool->waiting for whom a connection may be opened.  True: there will be room for more in the next turn. */
 static bool open_for_waiting(struct pool *p)
 {
-	struct exchange **first, *x;
+	struct lease **first, *l;
 	struct upstream *u;
 	enum cause cause;
 	unsigned max;
 
 	while ((first = slotq_at(&p->waiting, 0, ITEM))) {
-		max = (*first)->route->spec.service->max_connections;
+		max = (*first)->service->max_connections;
 		if ((max && p->conns >= max) || p->n_connecting >= POOL_CONNECTING_MAX)
 			return false;
 		if (!worker_may_open(p->w, true)) {
@@ -440,12 +444,12 @@ static bool open_for_waiting(struct pool *p)
 			if (p->conns)
 				return false;
 		}
-		x = pop(p, &p->waiting);
+		l = pop(p, &p->waiting);
 		cause = connect_new(p, &u);
-		if (cause == CAUSE_NONE && wait_behind(x, p, u) != OK)
+		if (cause == CAUSE_NONE && wait_behind(l, p, u) != OK)
 			cause = CAUSE_NO_MEMORY;
 		if (cause != CAUSE_NONE)
-			exchange_connect_failed(x, cause);
+			l->ops->failed(l, cause);
 	}
 	return false;
 }
@@ -463,7 +467,7 @@ void pool_look_for_room(struct worker *w)
 void pool_hand_out(struct worker *w)
 {
 	struct pool *p, *list = w->dirty;
-	struct exchange *x;
+	struct lease *l;
 	struct upstream *u;
 	bool more;
 
@@ -471,9 +475,9 @@ void pool_hand_out(struct worker *w)
 	while ((p = list)) {
 		list = p->next_dirty;
 		/* Still marked, so that nothing below frees it or lists it twice. */
-		while ((u = p->newest) && (x = next_waiting(p))) {
+		while ((u = p->newest) && (l = next_waiting(p))) {
 			kept_unlink(u);
-			lease(x, u, u->c.t.flags & CONN_SERVED);
+			lease(l, u, u->c.t.flags & CONN_SERVED);
 		}
 		more = open_for_waiting(p);
 		p->dirty = false;

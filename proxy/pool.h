@@ -6,7 +6,7 @@
 
 #include "dispatch/endpoint.h"
 #include "proxy/conn.h"
-#include "proxy/exchange.h"
+#include "proxy/lease.h"
 
 /* Connects under way to one endpoint, at most; further exchanges queue behind them. */
 #define POOL_CONNECTING_MAX 64
@@ -16,7 +16,7 @@ struct pool {
 	struct endpoint *endpoint;	/* owned reference */
 	struct upstream *newest, *oldest;	/* CONN_POOLED */
 	struct upstream *connecting;	/* CONN_CONNECTING, the longest first */
-	struct slotq waiting;		/* of struct exchange *: no connection may be opened for them */
+	struct slotq waiting;		/* of struct lease *: no connection may be opened for them */
 	unsigned conns, n_connecting;
 	struct pool *next_dirty;	/* the worker's list */
 	bool dirty;
@@ -24,23 +24,23 @@ struct pool {
 	uint32_t stamp;
 };
 
-/* Gives `x`, whose endpoint is chosen, a connection: it is leased (exchange_leased has been
- * called), or queued (x->phase is PHASE_QUEUED), or neither, and the cause is returned.
- * `fresh`: never a kept one.  `max`: connections to the endpoint, 0 for no limit. */
-enum cause pool_get(struct exchange *x, bool fresh, unsigned max) MUST_USE;
+/* Gives `l`, whose endpoint, service and wishes are set, a connection: it has one (ops->leased was
+ * called), or it waits for one (l->pool is set), or neither, and the cause is returned.  At most
+ * the service's max_connections are opened to the endpoint. */
+enum cause pool_get(struct lease *l) MUST_USE;
 
 /* All `max` connections of a worker to `e` are busy. */
 bool pool_full(struct worker *w, const struct endpoint *e, unsigned max);
 
-/* Takes a queued exchange out of the queue it waits in. */
-void pool_leave(struct exchange *x);
+/* Takes one that waits out of its queue. */
+void pool_leave(struct lease *l);
 
-/* Takes a leased connection back for another exchange. */
+/* Takes a leased connection back for another lease. */
 void pool_put(struct upstream *u);
 /* Closes a leased connection. */
 void pool_discard(struct upstream *u);
 
-/* `events` (lib/net/loop.h) on a connection that no exchange has: its connect ended, or a kept one did. */
+/* `events` (lib/net/loop.h) on a connection that no lease has: its connect ended, or a kept one did. */
 void pool_event(struct upstream *u, unsigned events);
 /* Its time-out ran out. */
 void pool_timeout(struct upstream *u);

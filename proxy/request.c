@@ -40,7 +40,7 @@ static void replay_keep(struct exchange *x, const struct vec *v)
 void request_wait(struct exchange *x, bool moved)
 {
 	struct worker *w = x->w;
-	struct conn *up = &x->up->c;
+	struct conn *up = &x->lease.up->c;
 
 	if (x->phase != PHASE_LEASED && x->phase != PHASE_SENT)
 		return;
@@ -82,7 +82,7 @@ void request_flush(struct exchange *x)
 			exchange_fail(x, CAUSE_NO_MEMORY);
 		return;
 	}
-	n = conn_output(w, &x->up->c, head, &x->to_up, v);
+	n = conn_output(w, &x->lease.up->c, head, &x->to_up, v);
 	if (n >= 0) {
 		sent(x, (size_t)n);
 		request_wait(x, n > 0);
@@ -90,8 +90,8 @@ void request_flush(struct exchange *x)
 		exchange_fail(x, CAUSE_NO_MEMORY);
 	} else {
 		x->write_failed = true;
-		x->up->c.t.flags |= CONN_READABLE;
-		worker_ready(w, &x->up->c);
+		x->lease.up->c.t.flags |= CONN_READABLE;
+		worker_ready(w, &x->lease.up->c);
 	}
 }
 

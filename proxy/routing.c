@@ -83,6 +83,7 @@ enum cause routing_find(struct exchange *x, struct head *h)
 		return CAUSE_NO_SERVICE;
 	}
 	x->route = route_ref(route);
+	x->lease.service = route->spec.service;
 	x->body_limit = route->spec.body_limit;
 	if (route->spec.rewrite != REWRITE_NONE && !rewrites_plainly(x, route->spec.rewrite_from, h->path, q.path))
 		return CAUSE_AMBIGUOUS_PATH;
@@ -124,9 +125,9 @@ static uint32_t *cursor_of(struct worker *w, const struct service *s)
  * and has room. */
 static void prefer_free(struct exchange *x, uint32_t *cursor)
 {
-	const struct service *s = x->route->spec.service;
+	const struct service *s = x->lease.service;
 	struct endpoint_tried passed = x->tried;
-	struct endpoint *e = x->endpoint;
+	struct endpoint *e = x->lease.endpoint;
 
 	for (uint32_t i = 1; i < s->n_endpoints && i < ENDPOINT_TRIED_MAX; i++) {
 		if (!pool_full(x->w, e, s->max_connections))
@@ -135,48 +136,48 @@ static void prefer_free(struct exchange *x, uint32_t *cursor)
 		e = endpoint_pick(s, cursor, &passed);
 	}
 	if (endpoint_up(e) && !pool_full(x->w, e, s->max_connections))
-		x->endpoint = e;
+		x->lease.endpoint = e;
 }
 
 static enum cause choose_endpoint(struct exchange *x)
 {
-	uint32_t *cursor = cursor_of(x->w, x->route->spec.service);
+	uint32_t *cursor = cursor_of(x->w, x->lease.service);
 
 	if (!cursor)
 		return CAUSE_NO_MEMORY;
-	x->endpoint = endpoint_pick(x->route->spec.service, cursor, &x->tried);
-	if (x->endpoint && x->route->spec.service->max_connections)
+	x->lease.endpoint = endpoint_pick(x->lease.service, cursor, &x->tried);
+	if (x->lease.endpoint && x->lease.service->max_connections)
 		prefer_free(x, cursor);
-	return x->endpoint ? CAUSE_NONE : CAUSE_NO_ENDPOINT;
+	return x->lease.endpoint ? CAUSE_NONE : CAUSE_NO_ENDPOINT;
 }
 
 static struct str host_for(const struct exchange *x, struct str authority)
 {
-	const struct service *s = x->route->spec.service;
+	const struct service *s = x->lease.service;
 
 	switch (s->host) {
 	case SERVICE_HOST_LITERAL:
 		return service_host_literal(s);
 	case SERVICE_HOST_ENDPOINT:
-		return x->endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(x->endpoint);
+		return x->lease.endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(x->lease.endpoint);
 	default:
 		break;
 	}
 	if (authority.n)
 		return authority;
 	/* an HTTP/1.0 client that names no host */
-	return x->endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(x->endpoint);
+	return x->lease.endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(x->lease.endpoint);
 }
 
 bool routing_next_endpoint(struct exchange *x)
 {
-	const struct service *s = x->route->spec.service;
+	const struct service *s = x->lease.service;
 	struct str old = host_for(x, (struct str){0}), new;
-	struct endpoint *last = x->endpoint;
+	struct endpoint *last = x->lease.endpoint;
 	char *p, *head;
 	size_t before;
 
-	endpoint_tried_add(&x->tried, x->endpoint);
+	endpoint_tried_add(&x->tried, x->lease.endpoint);
 	if (++x->tries >= EXCHANGE_TRIES || x->tries >= s->n_endpoints || choose_endpoint(x) != CAUSE_NONE)
 		return false;
 	if (s->host != SERVICE_HOST_ENDPOINT)
@@ -188,7 +189,7 @@ bool routing_next_endpoint(struct exchange *x)
 	before = (size_t)(p + 8 - x->head.p);
 	head = arena_alloc(&x->arena, x->head.n - old.n + new.n);
 	if (!head) {
-		x->endpoint = last;	/* whom the head that there is names */
+		x->lease.endpoint = last;	/* whom the head that there is names */
 		return false;
 	}
 	memcpy(head, x->head.p, before);

@@ -9,7 +9,7 @@
  * CAUSE_NONE, or why there is none or it cannot be used. */
 enum cause routing_find(struct exchange *x, struct head *h) MUST_USE;
 
-/* For a route to a service: chooses x->endpoint and makes x->head, in the arena, and the upstream
+/* For a route to a service: chooses x->lease.endpoint and makes x->head, in the arena, and the upstream
  * codec.  `h` is changed into what the upstream gets.  CAUSE_NONE, or why not. */
 enum cause routing_prepare(struct exchange *x, struct head *h) MUST_USE;
 

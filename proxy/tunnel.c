@@ -60,7 +60,7 @@ static bool pump(struct exchange *x, struct conn *from, struct conn *to, struct 
 
 void tunnel_pump(struct exchange *x)
 {
-	struct conn *client = x->client, *up = &x->up->c;
+	struct conn *client = x->client, *up = &x->lease.up->c;
 
 	if (!pump(x, client, up, &x->to_up, &x->client_fin, &x->bytes_in) ||
 	    !pump(x, up, client, &x->to_client, &x->up_fin, &x->bytes_out)) {
@@ -79,7 +79,7 @@ void tunnel_begin(struct exchange *x, struct str *from_up)
 
 	COUNT(w, tunnels);
 	x->client_closing = true;
-	worker_wait_end(&x->up->c);
+	worker_wait_end(&x->lease.up->c);
 	x->bytes_out += from_up->n;
 	if (from_up->n && vec_borrow(&w->vec, *from_up) != OK) {
 		exchange_cut(x, CAUSE_NO_MEMORY);

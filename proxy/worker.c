@@ -23,6 +23,7 @@
 #include "proxy/client.h"
 #include "proxy/exchange.h"
 #include "proxy/log.h"
+#include "proxy/lease.h"
 #include "proxy/pool.h"
 #include "proxy/server.h"
 #include "health/verdict.h"
@@ -58,7 +59,7 @@ static void visit(struct worker *w, struct conn *c, unsigned events)
 		exchange_client_event(c->work.exchange);
 		break;
 	case CONN_LEASED:
-		exchange_upstream_event(c->work.exchange);
+		c->work.lease->ops->event(c->work.lease);
 		break;
 	case CONN_CONNECTING:
 	case CONN_POOLED:
@@ -174,7 +175,7 @@ static void timeouts(struct worker *w)
 			exchange_client_timeout(c->work.exchange);
 			break;
 		case CONN_LEASED:
-			exchange_upstream_timeout(c->work.exchange);
+			c->work.lease->ops->timeout(c->work.lease);
 			break;
 		case CONN_CONNECTING:
 		case CONN_POOLED:

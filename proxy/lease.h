@@ -1,0 +1,44 @@
+/* A lease: the right to use an upstream connection, from asking for it to giving it back.
+ *
+ * All that the pool knows of those who use its connections.  An exchange is one; so is whatever
+ * else asks an origin something.  Embedded by its owner, who is told of what happens by `ops`.
+ * It is in one of three conditions: without a connection, waiting for one (`pool` is set), or
+ * with one (`up` is set). */
+#ifndef THIMBLE_PROXY_LEASE_H
+#define THIMBLE_PROXY_LEASE_H
+
+#include <stdbool.h>
+#include "dispatch/endpoint.h"
+#include "dispatch/service.h"
+#include "proxy/cause.h"
+#include "proxy/conn.h"
+
+struct lease;
+struct pool;
+
+struct lease_ops {
+	/* By the pool: it has `u` now, and is in no queue any more.  `kept`: it has served before. */
+	void (*leased)(struct lease *l, struct upstream *u, bool kept);
+	/* By the pool: what it waited for will not come.  It is in no queue any more. */
+	void (*failed)(struct lease *l, enum cause cause);
+	/* Something happened on the connection, or it is its turn again. */
+	void (*event)(struct lease *l);
+	/* The connection's time-out ran out. */
+	void (*timeout)(struct lease *l);
+};
+
+struct lease {
+	const struct lease_ops *ops;
+	struct worker *w;		/* borrowed */
+	struct endpoint *endpoint;	/* borrowed from the service: whose connection is asked for */
+	const struct service *service;	/* borrowed */
+	struct conn *clock;		/* borrowed: whose time-out runs while it waits for a connection to
+					 * become free; NULL: it does not wait for that */
+	struct upstream *up;		/* borrowed: the connection */
+	struct pool *pool;		/* borrowed: waits there, and */
+	struct upstream *waits_on;	/* borrowed: behind which connect; NULL: in pool->waiting */
+	bool fresh;			/* no kept connection, please */
+	bool careful;			/* what is sent must not be lost: a kept connection is looked at first */
+};
+
+#endif
