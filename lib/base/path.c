@@ -40,7 +40,7 @@ size_t path_normal_escapes(struct str path, char *out)
 			c = (unsigned char)(high << 4 | low);
 			i += 2;
 		}
-		if (high >= 0 && low >= 0 ? unreserved(c) : c > ' ' && c < 0x7f) {
+		if (high >= 0 && low >= 0 ? unreserved(c) : c > ' ' && c < 0x7f && c != '%') {
 			out[n++] = (char)c;
 			continue;
 		}

@@ -13,7 +13,8 @@ bool path_is_normal(struct str path);
  * unreserved characters are decoded, other escapes have capital digits, bytes that need an
  * escape get one, dot segments are resolved, and slashes that follow each other become
  * one, since origins of many kinds read them as one.  An encoded slash stays encoded, and a '%' that
- * begins no escape stays as it is. */
+ * begins no escape becomes "%25", so that it cannot begin one with what is decoded behind it: a normal form is
+ * its own normal form. */
 size_t path_normal(struct str path, char *out);
 
 /* The first half of it: escapes alone. */
