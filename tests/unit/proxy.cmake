@@ -1,5 +1,7 @@
 # lib/net, health and the proxy room.  test_forward plays its exchanges over tests/sim.
 thimble_test(test_socket SOURCES unit/test_socket.c ROOMS net base)
+thimble_test(test_proxyproto SOURCES unit/test_proxyproto.c ROOMS net base)
+thimble_test(test_hello SOURCES unit/test_hello.c ROOMS net base)
 thimble_test(test_loop SOURCES unit/test_loop.c ROOMS net base LIBS Threads::Threads)
 thimble_test(test_verdict SOURCES unit/test_verdict.c ROOMS health dispatch base LIBS Threads::Threads)
 thimble_test(test_exchange SOURCES unit/test_exchange.c ROOMS proxy)
