@@ -340,25 +340,15 @@ size_t client_ip(const struct conn *c, char *text)
 	return (size_t)(p - text);
 }
 
-static bool network_has(const struct network *n, bool v6, const uint8_t *ip)
-{
-	unsigned whole = n->bits / 8, rest = n->bits % 8;
-
-	if (n->v6 != v6 || memcmp(n->ip, ip, whole) != 0)
-		return false;
-	return rest == 0 || ((n->ip[whole] ^ ip[whole]) >> (8 - rest)) == 0;
-}
-
 bool client_trusted(const struct worker *w, const struct conn *c)
 {
-	const struct listener *l = &w->settings->listeners[c->listener];
-	bool v6 = c->t.flags & CONN_V6;
-	const uint8_t *ip = v6 ? c->peer.v6->ip : (const uint8_t *)&c->peer.v4;
+	const struct networks *trusted = w->settings->listeners[c->listener].trusted;
 
+	if (!trusted)
+		return false;
 	if (is_unix(c))
-		return l->trust_unix;
-	for (unsigned i = 0; i < l->n_trusted; i++)
-		if (network_has(&l->trusted[i], v6, ip))
-			return true;
-	return false;
+		return networks_has(trusted, NETWORK_UNIX, NULL);
+	if (c->t.flags & CONN_V6)
+		return networks_has(trusted, NETWORK_IP6, c->peer.v6->ip);
+	return networks_has(trusted, NETWORK_IP4, (const uint8_t *)&c->peer.v4);
 }

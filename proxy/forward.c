@@ -234,7 +234,7 @@ static enum cause count_forwards(struct exchange *x, struct head *h)
 enum cause forward_request(struct exchange *x, struct head *h)
 {
 	const struct listener *l = &x->w->settings->listeners[x->client->listener];
-	bool trusted = (l->n_trusted || l->trust_unix) && client_trusted(x->w, x->client);
+	bool trusted = l->trusted && client_trusted(x->w, x->client);
 	bool v6 = x->client->t.flags & CONN_V6;
 	char text[64];
 	struct str ip = { text, client_ip(x->client, text) };

@@ -58,6 +58,25 @@ static bool make_via(struct arena *a, struct str *via, struct str name)
 	return true;
 }
 
+/* Makes the set of a list, NULL for an empty one; false: no memory. */
+static bool networks_of(struct networks **to, const struct conf_cidr_list *list)
+{
+	struct network *n = list->count ? mem_alloc(list->count * sizeof *n) : NULL;
+
+	for (size_t i = 0; n && i < list->count; i++) {
+		const struct conf_cidr *c = &list->items[i];
+
+		n[i] = (struct network){
+			.family = c->kind == CONF_UNIX ? NETWORK_UNIX : c->kind == CONF_INET6 ? NETWORK_IP6 : NETWORK_IP4,
+			.bits = c->bits,
+		};
+		memcpy(n[i].ip, c->ip, 16);
+	}
+	*to = n ? networks_new(n, list->count) : NULL;
+	mem_free(n);
+	return *to || !list->count;
+}
+
 static bool make_listener(struct arena *a, struct listener *l, const struct conf_listen *c)
 {
 	address_of(&l->address, &c->address);
@@ -68,23 +87,11 @@ static bool make_listener(struct arena *a, struct listener *l, const struct conf
 	l->underscores = (uint8_t)(c->underscores == CONF_UNDERSCORES_ALLOW ? UNDERSCORES_ALLOW :
 				   c->underscores == CONF_UNDERSCORES_REFUSE ? UNDERSCORES_REFUSE : UNDERSCORES_DROP);
 	l->forwarded = c->forwarded;
-	l->trusted = arena_alloc(a, c->trusted_proxies.count * sizeof *l->trusted + 1);
 	l->n_upgrade = (unsigned)c->upgrade.count;
 	l->upgrade = arena_alloc(a, l->n_upgrade * sizeof *l->upgrade + 1);
-	if (!l->label.p || !l->request_id.p || !l->trusted || !l->upgrade || !make_via(a, l->via, c->via))
+	if (!l->label.p || !l->request_id.p || !l->upgrade || !make_via(a, l->via, c->via) ||
+	    !networks_of(&l->trusted, &c->trusted_proxies))
 		return false;
-	for (size_t i = 0; i < c->trusted_proxies.count; i++) {
-		const struct conf_cidr *n = &c->trusted_proxies.items[i];
-		struct network *to = &l->trusted[l->n_trusted];
-
-		if (n->kind == CONF_UNIX) {
-			l->trust_unix = true;	/* and no network: its zeroes would be everybody */
-			continue;
-		}
-		*to = (struct network){ .v6 = n->kind == CONF_INET6, .bits = n->bits };
-		memcpy(to->ip, n->ip, 16);
-		l->n_trusted++;
-	}
 	for (unsigned i = 0; i < l->n_upgrade; i++) {
 		l->upgrade[i] = dup_z(a, c->upgrade.items[i]);
 		if (!l->upgrade[i].p)
@@ -166,6 +173,8 @@ void settings_free(struct settings *s)
 {
 	if (!s)
 		return;
+	for (unsigned i = 0; s->listeners && i < s->n_listeners; i++)
+		networks_free(s->listeners[i].trusted);
 	arena_fini(&s->arena);
 	mem_free(s);
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "dispatch/networks.h"
 #include "dispatch/snapshot.h"
 #include "lib/base/arena.h"
 #include "lib/http/codec.h"
@@ -13,21 +14,13 @@
 
 struct conf;
 
-struct network {	/* a CIDR block */
-	bool v6;
-	uint8_t bits;
-	uint8_t ip[16];
-};
-
 enum forwarded_for { FORWARDED_APPEND, FORWARDED_REPLACE, FORWARDED_OFF };
 enum underscores { UNDERSCORES_DROP, UNDERSCORES_ALLOW, UNDERSCORES_REFUSE };
 
 struct listener {
 	struct socket_address address;
 	struct str label;		/* as configured: for logs */
-	struct network *trusted;	/* peers whose X-Forwarded-* and Forwarded are believed */
-	unsigned n_trusted;
-	bool trust_unix;		/* peers on a unix socket are among them */
+	struct networks *trusted;	/* owned: peers whose X-Forwarded-* and Forwarded are believed; NULL: nobody */
 	uint8_t x_forwarded;		/* enum forwarded_for */
 	uint8_t underscores;		/* enum underscores */
 	bool forwarded;			/* add Forwarded (RFC 7239) */

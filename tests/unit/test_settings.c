@@ -86,7 +86,7 @@ static void listeners(void **state)
 	is(l->via[0], "1.0 thimble");
 	is(l->via[1], "1.1 thimble");
 	is(l->request_id, "X-Request-Id");
-	assert_int_equal(l->n_trusted, 0);
+	assert_null(l->trusted);
 	assert_int_equal(l->n_upgrade, 1);
 	l = &s->listeners[1];
 	assert_int_equal(l->address.name.sa.sa_family, AF_INET6);
@@ -95,10 +95,12 @@ static void listeners(void **state)
 	assert_true(l->forwarded);
 	is(l->via[1], "1.1 edge");
 	is(l->request_id, "X-Trace");
-	assert_int_equal(l->n_trusted, 3);
-	assert_true(!l->trusted[0].v6 && l->trusted[0].bits == 8 && l->trusted[0].ip[0] == 10);
-	assert_true(l->trusted[1].v6 && l->trusted[1].bits == 8 && l->trusted[1].ip[0] == 0xfd);
-	assert_true(!l->trusted[2].v6 && l->trusted[2].bits == 32);
+	assert_int_equal(networks_count(l->trusted), 3);
+	assert_true(networks_has(l->trusted, NETWORK_IP4, (const uint8_t[4]){10, 255, 0, 1}));
+	assert_true(networks_has(l->trusted, NETWORK_IP6, (const uint8_t[16]){0xfd, 1}));
+	assert_true(networks_has(l->trusted, NETWORK_IP4, (const uint8_t[4]){192, 0, 2, 1}));
+	assert_false(networks_has(l->trusted, NETWORK_IP4, (const uint8_t[4]){192, 0, 2, 2}));
+	assert_false(networks_has(l->trusted, NETWORK_UNIX, NULL));
 	assert_int_equal(l->n_upgrade, 2);
 	is(l->upgrade[0], "websocket");
 	l = &s->listeners[2];
