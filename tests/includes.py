@@ -33,6 +33,9 @@ LIBRARIES = {
     "evhttp.h": (),
     "llhttp": ("lib/http/",),
     "nghttp2/": ("lib/http/",),
+    "zlib.h": ("lib/http/encode.c",),
+    "brotli/": ("lib/http/encode.c",),
+    "zstd": ("lib/http/encode.c",),
     "yaml.h": ("conf/",),
     "pcre2": ("dispatch/",),
     "openssl/": ("lib/crypto/", "lib/net/tls"),   # digests there, connections here
