@@ -221,6 +221,8 @@ struct route *route_new(const struct route_spec *spec, uint64_t hash, struct sna
 	CHECK(text == (char *)r + size);
 	if (s.service)
 		service_ref(s.service);
+	if (s.policy)
+		policy_ref(s.policy);
 	r->spec = s;
 	r->hash = hash;
 	atomic_init(&r->refs, 1);
@@ -277,7 +279,7 @@ bool route_is(const struct route *r, const struct route_spec *spec)
 	if (a.action != b.action || a.rewrite != b.rewrite || a.status != b.status || a.service != b.service ||
 	    a.n_request != b.n_request || a.n_response != b.n_response || a.body_limit != b.body_limit ||
 	    a.first_byte_ms != b.first_byte_ms || a.between_bytes_ms != b.between_bytes_ms ||
-	    a.tunnel_ms != b.tunnel_ms)
+	    a.tunnel_ms != b.tunnel_ms || !policy_same(a.policy, b.policy))
 		return false;
 	spec_strings(&a, as);
 	spec_strings(&b, bs);
@@ -300,5 +302,6 @@ void route_unref(const struct route *r)
 	if (!own || atomic_fetch_sub_explicit(&own->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	service_unref(own->spec.service);
+	policy_unref(own->spec.policy);
 	mem_free(own);
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "dispatch/error.h"
+#include "dispatch/policy.h"
 #include "dispatch/service.h"
 #include "lib/base/arena.h"
 #include "lib/base/err.h"
@@ -35,6 +36,7 @@ struct route_spec {
 	uint16_t status;	/* of a redirect or an answer */
 	uint16_t n_request, n_response;
 	struct service *service;	/* ROUTE_SERVICE only: borrowed in a spec, an owned reference in a route */
+	struct policy *policy;		/* NULL: none; borrowed in a spec, an owned reference in a route */
 	struct str label;		/* for logs */
 	struct str text;		/* ROUTE_REDIRECT: template of the Location; ROUTE_ANSWER: body */
 	struct str content_type;	/* ROUTE_ANSWER; may be empty */
@@ -55,7 +57,7 @@ struct route {
 };
 
 /* A route with one reference, moved to the caller; NULL when refused, and `err`
- * (may be NULL) says why.  Takes a reference of spec->service; else nothing of
+ * (may be NULL) says why.  Takes references of spec->service and spec->policy; else nothing of
  * `spec` is kept.  `hash` is route_spec_hash of it. */
 struct route *route_new(const struct route_spec *spec, uint64_t hash, struct snapshot_error *err) MUST_USE;
 uint64_t route_spec_hash(const struct route_spec *spec);

@@ -29,6 +29,7 @@
 	CAUSE(NO_ENDPOINT, "no_endpoint", 503, "destination_unavailable", "the service has no endpoint that can serve") \
 	CAUSE(QUEUE_FULL, "queue_full", 503, "connection_limit_reached", "too many requests wait for this service") \
 	CAUSE(QUEUE_TIMEOUT, "queue_timeout", 503, "connection_limit_reached", "no connection became free in time") \
+	CAUSE(GATE_TIMEOUT, "gate_timeout", 504, "http_response_timeout", "what decides about this request did not answer in time") \
 	/* the upstream's doing */ \
 	CAUSE(CONNECT_REFUSED, "connect_refused", 502, "connection_refused", "the endpoint refused the connection") \
 	CAUSE(CONNECT_TIMEOUT, "connect_timeout", 504, "connection_timeout", "the endpoint did not accept the connection in time") \

@@ -20,6 +20,7 @@
 #include "proxy/answer.h"
 #include "proxy/client.h"
 #include "proxy/forward.h"
+#include "proxy/gate.h"
 #include "proxy/local.h"
 #include "proxy/log.h"
 #include "proxy/pool.h"
@@ -28,12 +29,13 @@
 #include "proxy/tunnel.h"
 
 #define NO PHASE_N
-#define ROW(queue, lease, send, interim, reply, swtch, up_end, retry, refuse, flushed, abort) { \
-	[MOVE_QUEUE] = queue, [MOVE_LEASE] = lease, [MOVE_SEND] = send, [MOVE_INTERIM] = interim, \
+#define ROW(hold, admit, queue, lease, send, interim, reply, swtch, up_end, retry, refuse, flushed, abort) { \
+	[MOVE_HOLD] = hold, [MOVE_ADMIT] = admit, [MOVE_QUEUE] = queue, [MOVE_LEASE] = lease, [MOVE_SEND] = send, [MOVE_INTERIM] = interim, \
 	[MOVE_REPLY] = reply, [MOVE_SWITCH] = swtch, [MOVE_UPSTREAM_END] = up_end, [MOVE_RETRY] = retry, \
 	[MOVE_REFUSE] = refuse, [MOVE_FLUSHED] = flushed, [MOVE_ABORT] = abort }
 
 const uint8_t exchange_next[PHASE_N][MOVE_N] = {
+#define H PHASE_HELD
 #define Q PHASE_QUEUED
 #define L PHASE_LEASED
 #define S PHASE_SENT
@@ -43,16 +45,18 @@ const uint8_t exchange_next[PHASE_N][MOVE_N] = {
 #define N PHASE_NEW
 #define O PHASE_LOCAL
 #define D PHASE_DONE
-	/*                       queue lease send interim reply switch up-end retry refuse flushed abort */
-	[PHASE_NEW]      = ROW(  Q,    L,    NO,  NO,     NO,   NO,    NO,    NO,   O,     NO,     D),
-	[PHASE_QUEUED]   = ROW(  NO,   L,    NO,  NO,     NO,   NO,    NO,    N,    O,     NO,     D),
-	[PHASE_LEASED]   = ROW(  NO,   NO,   S,   NO,     NO,   NO,    NO,    N,    O,     NO,     D),
-	[PHASE_SENT]     = ROW(  NO,   NO,   NO,  S,      R,    T,     NO,    N,    O,     NO,     D),
-	[PHASE_REPLYING] = ROW(  NO,   NO,   NO,  NO,     NO,   NO,    F,     NO,   NO,    NO,     D),
-	[PHASE_TUNNEL]   = ROW(  NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,    D,      D),
-	[PHASE_FLUSHING] = ROW(  NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,    D,      D),
-	[PHASE_LOCAL]    = ROW(  NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,    D,      D),
-	[PHASE_DONE]     = ROW(  NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,    NO,     NO),
+	/*                       hold admit queue lease send interim reply switch up-end retry refuse flushed abort */
+	[PHASE_NEW]      = ROW(  H,   NO,   Q,    L,    NO,  NO,     NO,   NO,    NO,    NO,   O,     NO,     D),
+	[PHASE_HELD]     = ROW(  NO,  N,    NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   O,     NO,     D),
+	[PHASE_QUEUED]   = ROW(  NO,  NO,   NO,   L,    NO,  NO,     NO,   NO,    NO,    N,    O,     NO,     D),
+	[PHASE_LEASED]   = ROW(  NO,  NO,   NO,   NO,   S,   NO,     NO,   NO,    NO,    N,    O,     NO,     D),
+	[PHASE_SENT]     = ROW(  NO,  NO,   NO,   NO,   NO,  S,      R,    T,     NO,    N,    O,     NO,     D),
+	[PHASE_REPLYING] = ROW(  NO,  NO,   NO,   NO,   NO,  NO,     NO,   NO,    F,     NO,   NO,    NO,     D),
+	[PHASE_TUNNEL]   = ROW(  NO,  NO,   NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,    D,      D),
+	[PHASE_FLUSHING] = ROW(  NO,  NO,   NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,    D,      D),
+	[PHASE_LOCAL]    = ROW(  NO,  NO,   NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,    D,      D),
+	[PHASE_DONE]     = ROW(  NO,  NO,   NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,    NO,     NO),
+#undef H
 #undef Q
 #undef L
 #undef S
@@ -66,6 +70,7 @@ const uint8_t exchange_next[PHASE_N][MOVE_N] = {
 
 const uint8_t exchange_holds[PHASE_N] = {
 	[PHASE_NEW] = HOLD_CLIENT,
+	[PHASE_HELD] = HOLD_CLIENT | HOLD_GATE,
 	[PHASE_QUEUED] = HOLD_CLIENT | HOLD_PLACE,
 	[PHASE_LEASED] = HOLD_CLIENT | HOLD_UPSTREAM,
 	[PHASE_SENT] = HOLD_CLIENT | HOLD_UPSTREAM,
@@ -97,6 +102,8 @@ void exchange_move(struct exchange *x, enum move move)
 	CHECK(next != PHASE_N);
 	give = exchange_holds[x->phase] & (uint8_t)~exchange_holds[next];
 	x->phase = next;
+	if (give & HOLD_GATE)
+		gate_leave(x);
 	if ((give & HOLD_PLACE) && x->lease.pool)
 		pool_leave(&x->lease);
 	if (give & HOLD_UPSTREAM)
@@ -290,8 +297,32 @@ static void note_end(struct exchange *x, struct str *rest)
 {
 	struct codec_event ev;
 
-	if (h1_in_missing(&x->server) == 0 && codec_next(&x->server.codec, rest, false, &ev) == CODEC_END)
+	if (x->request == DIR_OPEN && h1_in_missing(&x->server) == 0 && codec_next(&x->server.codec, rest, false, &ev) == CODEC_END)
 		x->request = DIR_DONE;
+}
+
+/* The request may go to its route's action. */
+static void admit(struct exchange *x, struct head *h, struct str *rest)
+{
+	enum cause cause;
+
+	if (x->route->spec.action != ROUTE_SERVICE) {
+		note_end(x, rest);
+		local_route(x, h);
+		return;
+	}
+	cause = routing_prepare(x, h);
+	if (cause != CAUSE_NONE) {
+		note_end(x, rest);
+		exchange_fail(x, cause);
+		return;
+	}
+	if (x->request == DIR_DONE && codec_put_end(&x->upstream.codec, 0, NULL, &x->w->vec) != OK) {
+		vec_reset(&x->w->vec);
+		exchange_fail(x, CAUSE_BAD_REQUEST);
+		return;
+	}
+	request_feed(x, rest, false);
 }
 
 void exchange_begin(struct exchange *x, struct head *h, struct str *rest)
@@ -307,19 +338,29 @@ void exchange_begin(struct exchange *x, struct head *h, struct str *rest)
 	note_for_log(x, h);
 	x->request_id = forward_request_id(x, h);
 	cause = routing_find(x, h);
-	if (cause == CAUSE_NONE && x->route->spec.action != ROUTE_SERVICE) {
-		note_end(x, rest);
-		local_route(x, h);
-		return;
-	}
-	if (cause == CAUSE_NONE)
-		cause = routing_prepare(x, h);
 	if (cause != CAUSE_NONE) {
 		note_end(x, rest);
 		exchange_fail(x, cause);
 		return;
 	}
-	request_feed(x, rest, false);
+	if (x->route->spec.policy) {
+		note_end(x, rest);
+		if (gate_ask(x, h) != GATE_PASS)
+			return;
+	}
+	admit(x, h, rest);
+}
+
+void exchange_admit(struct exchange *x)
+{
+	struct str rest = buf_str(x->in);
+
+	admit(x, &x->held->head, &rest);
+	if (conn_keep(x->w, &x->in, rest) != OK) {
+		x->client_closing = true;
+		exchange_cut(x, CAUSE_NO_MEMORY);
+	}
+	exchange_go(x);
 }
 
 void exchange_go(struct exchange *x)
@@ -393,6 +434,9 @@ void exchange_client_timeout(struct exchange *x)
 		return;
 	case PHASE_TUNNEL:
 		exchange_cut(x, CAUSE_TUNNEL_IDLE);
+		return;
+	case PHASE_HELD:
+		exchange_fail(x, CAUSE_GATE_TIMEOUT);
 		return;
 	case PHASE_QUEUED:
 		exchange_fail(x, CAUSE_QUEUE_TIMEOUT);

@@ -10,6 +10,7 @@
 
 enum phase {
 	PHASE_NEW,	/* the head is here; route and endpoint are being found */
+	PHASE_HELD,	/* a gate waits for an answer from elsewhere */
 	PHASE_QUEUED,	/* waits for a connection in a dispatch queue */
 	PHASE_LEASED,	/* has a connection; nothing was written to it yet */
 	PHASE_SENT,	/* the request is on its way */
@@ -22,7 +23,7 @@ enum phase {
 };
 
 enum move {
-	MOVE_QUEUE, MOVE_LEASE, MOVE_SEND, MOVE_INTERIM, MOVE_REPLY, MOVE_SWITCH, MOVE_UPSTREAM_END,
+	MOVE_HOLD, MOVE_ADMIT, MOVE_QUEUE, MOVE_LEASE, MOVE_SEND, MOVE_INTERIM, MOVE_REPLY, MOVE_SWITCH, MOVE_UPSTREAM_END,
 	MOVE_RETRY, MOVE_REFUSE, MOVE_FLUSHED, MOVE_ABORT,
 	MOVE_N
 };
@@ -31,6 +32,7 @@ enum move {
 #define HOLD_CLIENT 1u		/* the client connection is ours to answer */
 #define HOLD_PLACE 2u		/* a place in a dispatch queue */
 #define HOLD_UPSTREAM 4u	/* a leased upstream connection */
+#define HOLD_GATE 8u		/* an answer that a gate waits for */
 
 /* The tables, for exchange.c and for the test that walks them: the phase after a move,
  * PHASE_N where there is none; and what a phase holds. */
@@ -53,6 +55,8 @@ struct exchange {
 	struct exchange *next_done;	/* PHASE_DONE: the worker's list */
 	struct exchange *next, *prev;	/* in worker->running */
 	const struct route *route;	/* owned reference; NULL before routing */
+	struct held *held;		/* in the arena; NULL: it never waited at a gate */
+	struct note *notes;		/* in the arena: changes to whatever answer goes to the client (forward_note) */
 
 	uint8_t phase;		/* enum phase */
 	uint8_t request;	/* enum direction: of the request body */
@@ -107,6 +111,8 @@ void exchange_begin(struct exchange *x, struct head *h, struct str *rest);
 /* Then: asks for a connection.  Apart from exchange_begin, since a connection may be there at once, and with it
  * more of the body is read. */
 void exchange_go(struct exchange *x);
+/* Goes on with a request that a gate had held, and no gate holds any more. */
+void exchange_admit(struct exchange *x);
 /* Instead of both: the codec refused the request. */
 void exchange_refuse(struct exchange *x, enum codec_fault fault);
 /* Instead of both: it is answered without having been read whole (408). */

@@ -269,6 +269,34 @@ enum cause forward_request(struct exchange *x, struct head *h)
 	return CAUSE_NONE;
 }
 
+/* In the order in which they were noted. */
+struct note {
+	struct note *next;
+	struct header_mod mod;
+};
+
+enum err forward_note(struct exchange *x, enum header_op op, struct str name, struct str value)
+{
+	struct note *n = arena_alloc(&x->arena, sizeof *n), **at = &x->notes;
+
+	if (!n)
+		return ERR_MEM;
+	while (*at)
+		at = &(*at)->next;
+	*n = (struct note){ .mod = { .op = (uint8_t)op, .name = name, .value = value } };
+	*at = n;
+	return OK;
+}
+
+static enum err edit_noted(const struct exchange *x, struct head *h)
+{
+	enum err err = OK;
+
+	for (const struct note *n = x->notes; n && err == OK; n = n->next)
+		err = edit(h, &n->mod, 1);
+	return err;
+}
+
 static enum cause complete_answer(struct exchange *x, struct head *h, bool edits)
 {
 	const struct listener *l = &x->w->settings->listeners[x->client->listener];
@@ -276,6 +304,8 @@ static enum cause complete_answer(struct exchange *x, struct head *h, bool edits
 	if (!head_find_id(h, FIELD_DATE) && head_add_id(h, FIELD_DATE, STR("Date"), worker_date(x->w)) != OK)
 		return CAUSE_ANSWER_HEAD_SIZE;
 	if (x->request_id.n && head_set(h, l->request_id, x->request_id) != OK)
+		return CAUSE_ANSWER_HEAD_SIZE;
+	if (x->notes && edit_noted(x, h) != OK)
 		return CAUSE_ANSWER_HEAD_SIZE;
 	if (edits && edit(h, x->route->spec.response, x->route->spec.n_response) != OK)
 		return CAUSE_ANSWER_HEAD_SIZE;

@@ -16,6 +16,10 @@ enum cause forward_answer(struct exchange *x, struct head *h) MUST_USE;
 /* The same for an answer of our own; `edits`: with those of the route. */
 enum cause forward_own_answer(struct exchange *x, struct head *h, bool edits) MUST_USE;
 
+/* Has whatever answer goes to the client changed so, whether an endpoint's or ours; before the route's own edits.
+ * `name` and `value` are borrowed for as long as the exchange lives.  ERR_MEM. */
+MUST_USE enum err forward_note(struct exchange *x, enum header_op op, struct str name, struct str value);
+
 /* The id of this exchange: the client's, when it is one, or a new one; in the arena. */
 struct str forward_request_id(struct exchange *x, const struct head *h);
 

@@ -11,6 +11,7 @@
 #include "conf/conf.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "proxy/policies.h"
 
 #define FDS_OWN 32		/* descriptors that the process needs besides connections, and a few a worker */
 #define FDS_WORKER 8
@@ -334,7 +335,7 @@ static void action_of(struct route_spec *r, const struct conf_route *c)
 	}
 }
 
-static bool route_of(struct arena *a, struct snapshot_route *to, const struct conf_route *c)
+static bool route_of(struct arena *a, struct snapshot_route *to, const struct conf_route *c, struct policies *policies)
 {
 	struct route_spec *r = &to->route;
 
@@ -353,7 +354,7 @@ static bool route_of(struct arena *a, struct snapshot_route *to, const struct co
 	r->first_byte_ms = clamp32(c->timeouts.first_byte);
 	r->between_bytes_ms = clamp32(c->timeouts.between_bytes);
 	r->tunnel_ms = clamp32(c->timeouts.tunnel);
-	return to->matches && r->label.p && r->request && r->response;
+	return to->matches && r->label.p && r->request && r->response && policies_make(policies, c, &r->policy);
 }
 
 static struct snapshot *make_snapshot(const struct conf *c, struct endpoint_table *endpoints,
@@ -364,6 +365,8 @@ static struct snapshot *make_snapshot(const struct conf *c, struct endpoint_tabl
 	struct snapshot_route *routes;
 	struct snapshot *s = NULL;
 	struct arena a;
+	struct policies policies = {0};
+	size_t made = 0;
 	bool whole = true;
 
 	arena_init(&a, NULL, 0, NULL);
@@ -375,18 +378,21 @@ static struct snapshot *make_snapshot(const struct conf *c, struct endpoint_tabl
 		services[i] = service_of(&a, &c->services[i]);
 		whole = whole && services[i].endpoints;
 	}
-	for (size_t i = 0; i < c->route_count; i++)
-		whole = route_of(&a, &routes[i], &c->routes[i]) && whole;
-	if (!whole)
-		goto out;
+	for (; whole && made < c->route_count; made++)
+		whole = route_of(&a, &routes[made], &c->routes[made], &policies);
 	spec.services = services;
 	spec.routes = routes;
-	s = snapshot_build(&spec, NULL, err);
+	if (whole)
+		s = snapshot_build(&spec, NULL, err);
+	else
+		policies_why(&policies, made - 1, err);
+	for (size_t i = 0; i < made; i++)
+		policy_unref(routes[i].route.policy);
+	policies_fini(&policies);
 	arena_fini(&a);
 	return s;
 out:
-	snprintf(err->text, sizeof err->text, "out of memory");
-	err->err = ERR_MEM;
+	snapshot_error_set(err, ERR_MEM, "out of memory");
 	arena_fini(&a);
 	return NULL;
 }

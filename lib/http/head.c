@@ -295,3 +295,47 @@ struct str status_reason(unsigned status)
 		return STR("");
 	}
 }
+
+static char *put(char **at, const char *p, size_t n)
+{
+	char *start = *at;
+
+	if (n)
+		memcpy(start, p, n);
+	*at += n;
+	return start;
+}
+
+static struct str put_str(char **at, struct str s)
+{
+	return (struct str){put(at, s.p, s.n), s.n};
+}
+
+enum err head_dup(struct head *to, const struct head *h, struct arena *a, unsigned more)
+{
+	size_t n = h->method.n + h->target.n + h->path.n + h->authority.n + h->upgrade.n + h->reason.n;
+	struct head c = *h;
+	char *at;
+
+	for (unsigned i = 0; i < h->n_fields; i++)
+		n += h->field[i].name_len + h->field[i].value_len;
+	c.max_fields = (uint16_t)(h->n_fields + more);
+	c.field = arena_alloc(a, c.max_fields * sizeof *c.field + 1);
+	at = arena_alloc(a, n + 1);
+	if (!c.field || !at)
+		return ERR_MEM;
+	c.method = put_str(&at, h->method);
+	c.target = put_str(&at, h->target);
+	c.path = put_str(&at, h->path);
+	c.authority = put_str(&at, h->authority);
+	c.upgrade = put_str(&at, h->upgrade);
+	c.reason = put_str(&at, h->reason);
+	for (unsigned i = 0; i < h->n_fields; i++) {
+		c.field[i] = h->field[i];
+		c.field[i].name = put(&at, h->field[i].name, h->field[i].name_len);
+		c.field[i].value = put(&at, h->field[i].value, h->field[i].value_len);
+		c.field[i].line = 0;
+	}
+	*to = c;
+	return OK;
+}

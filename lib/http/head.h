@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "lib/base/arena.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 
@@ -108,6 +109,9 @@ enum method method_of(struct str method);
 
 /* GET, HEAD, OPTIONS, TRACE, PUT, DELETE: may be sent again (RFC 9110 9.2.2). */
 bool method_idempotent(uint8_t method_id);
+
+/* A copy of `h` in `a`, with room for `more` fields besides those that it has.  ERR_MEM, and *to is untouched. */
+MUST_USE enum err head_dup(struct head *to, const struct head *h, struct arena *a, unsigned more);
 
 /* The first field of that name at or after *i, and *i moves behind it; NULL when there is none. */
 struct field *head_find(const struct head *h, struct str name, unsigned *i);

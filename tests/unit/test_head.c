@@ -88,6 +88,32 @@ static void test_fields(void **state)
 	assert_true(str_eq(field_name(&room[2]), STR("New")));
 }
 
+static void test_dup(void **state)
+{
+	char name[] = "Host-Like", value[] = "v", path[] = "/a?b";
+	struct field room[2], *f;
+	struct head h = {.field = room, .max_fields = 2, .target = {path, 4}, .path = {path, 2}, .minor = 1, .has_length = true,
+			 .length = 9}, d;
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, NULL, 0, NULL);
+	assert_int_equal(head_add(&h, (struct str){name, 9}, (struct str){value, 1}), OK);
+	room[0].line = 1;
+	assert_int_equal(head_dup(&d, &h, &a, 1), OK);
+	memset(name, 'x', 9);
+	memset(path, 'x', 4);
+	assert_int_equal(d.n_fields, 1);
+	assert_true(str_eq(field_name(&d.field[0]), STR("Host-Like")) && str_eq(field_value(&d.field[0]), STR("v")));
+	assert_int_equal(d.field[0].line, 0);	/* name and value do not lie in one line any more */
+	assert_true(str_eq(d.target, STR("/a?b")) && str_eq(d.path, STR("/a")) && d.has_length && d.length == 9);
+	assert_int_equal(head_add(&d, STR("One"), STR("more")), OK);
+	assert_int_equal(head_add(&d, STR("Too"), STR("many")), ERR_LIMIT);
+	f = head_find_id(&d, FIELD_OTHER);
+	assert_ptr_equal(f, d.field);
+	arena_fini(&a);
+}
+
 static void test_vec(void **state)
 {
 	static char scratch[8];
@@ -115,7 +141,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names), cmocka_unit_test(test_methods), cmocka_unit_test(test_reasons),
-		cmocka_unit_test(test_fields), cmocka_unit_test(test_vec),
+		cmocka_unit_test(test_fields), cmocka_unit_test(test_dup), cmocka_unit_test(test_vec),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
