@@ -6,6 +6,8 @@ thimble_test(test_loop SOURCES unit/test_loop.c ROOMS net base LIBS Threads::Thr
 thimble_test(test_verdict SOURCES unit/test_verdict.c ROOMS health dispatch base LIBS Threads::Threads)
 thimble_test(test_exchange SOURCES unit/test_exchange.c ROOMS proxy)
 thimble_test(test_cause SOURCES unit/test_cause.c ROOMS proxy)
+thimble_test(test_known SOURCES unit/test_known.c ROOMS proxy)
+thimble_test(test_hasher SOURCES unit/test_hasher.c ROOMS proxy LIBS Threads::Threads)
 thimble_test(test_settings SOURCES unit/test_settings.c ROOMS proxy)
 if(NOT CMAKE_INTERPROCEDURAL_OPTIMIZATION)
   thimble_test(test_forward SOURCES unit/test_forward.c ROOMS simworld)
