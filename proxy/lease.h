@@ -33,11 +33,12 @@ struct lease {
 	struct endpoint *endpoint;	/* borrowed from the service: whose connection is asked for */
 	const struct service *service;	/* borrowed */
 	struct conn *clock;		/* borrowed: whose time-out runs while it waits for a connection to
-					 * become free; NULL: it does not wait for that */
+					 * become free; NULL: it has a time-out of its own */
 	struct upstream *up;		/* borrowed: the connection */
 	struct pool *pool;		/* borrowed: waits there, and */
 	struct upstream *waits_on;	/* borrowed: behind which connect; NULL: in pool->waiting */
 	bool fresh;			/* no kept connection, please */
+	bool hasty;			/* it does not wait for a connection to become free */
 	bool careful;			/* what is sent must not be lost: a kept connection is looked at first */
 };
 

@@ -233,7 +233,7 @@ static bool room_soon(struct worker *w)
 static enum err wait_behind(struct lease *l, struct pool *p, struct upstream *u)
 {
 	struct worker *w = l->w;
-	enum err err = !u && !l->clock ? ERR_LIMIT : slotq_push(u ? &u->u.queue : &p->waiting, &l, ITEM, w->settings->queue, &w->budget);
+	enum err err = !u && l->hasty ? ERR_LIMIT : slotq_push(u ? &u->u.queue : &p->waiting, &l, ITEM, w->settings->queue, &w->budget);
 
 	if (err != OK)
 		return err;
@@ -329,7 +329,7 @@ enum cause pool_get(struct lease *l)
 			pool_dirty(p);
 		/* without a descriptor it waits for one, or for one of the connections that there are */
 		if (cause != CAUSE_NONE &&
-		    (cause != CAUSE_NO_DESCRIPTORS || (!room_soon(l->w) && !p->conns)))
+		    (cause != CAUSE_NO_DESCRIPTORS || l->hasty || (!room_soon(l->w) && !p->conns)))
 			return cause;
 	}
 	COUNT(l->w, queued);

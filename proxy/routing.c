@@ -123,67 +123,64 @@ static uint32_t *cursor_of(struct worker *w, const struct service *s)
 
 /* An endpoint whose connections are all busy makes the request wait: another one is taken, if there is one that is up
  * and has room. */
-static void prefer_free(struct exchange *x, uint32_t *cursor)
+static void prefer_free(struct lease *l, struct endpoint_tried passed, uint32_t *cursor)
 {
-	const struct service *s = x->lease.service;
-	struct endpoint_tried passed = x->tried;
-	struct endpoint *e = x->lease.endpoint;
+	const struct service *s = l->service;
+	struct endpoint *e = l->endpoint;
 
 	for (uint32_t i = 1; i < s->n_endpoints && i < ENDPOINT_TRIED_MAX; i++) {
-		if (!pool_full(x->w, e, s->max_connections))
+		if (!pool_full(l->w, e, s->max_connections))
 			break;
 		endpoint_tried_add(&passed, e);
 		e = endpoint_pick(s, cursor, &passed);
 	}
-	if (endpoint_up(e) && !pool_full(x->w, e, s->max_connections))
-		x->lease.endpoint = e;
+	if (endpoint_up(e) && !pool_full(l->w, e, s->max_connections))
+		l->endpoint = e;
 }
 
-static enum cause choose_endpoint(struct exchange *x)
+enum cause routing_pick(struct lease *l, const struct endpoint_tried *tried)
 {
-	uint32_t *cursor = cursor_of(x->w, x->lease.service);
+	uint32_t *cursor = cursor_of(l->w, l->service);
 
 	if (!cursor)
 		return CAUSE_NO_MEMORY;
-	x->lease.endpoint = endpoint_pick(x->lease.service, cursor, &x->tried);
-	if (x->lease.endpoint && x->lease.service->max_connections)
-		prefer_free(x, cursor);
-	return x->lease.endpoint ? CAUSE_NONE : CAUSE_NO_ENDPOINT;
+	l->endpoint = endpoint_pick(l->service, cursor, tried);
+	if (l->endpoint && l->service->max_connections)
+		prefer_free(l, *tried, cursor);
+	return l->endpoint ? CAUSE_NONE : CAUSE_NO_ENDPOINT;
 }
 
-static struct str host_for(const struct exchange *x, struct str authority)
+struct str routing_host(const struct lease *l, struct str authority)
 {
-	const struct service *s = x->lease.service;
-
-	switch (s->host) {
+	switch (l->service->host) {
 	case SERVICE_HOST_LITERAL:
-		return service_host_literal(s);
+		return service_host_literal(l->service);
 	case SERVICE_HOST_ENDPOINT:
-		return x->lease.endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(x->lease.endpoint);
+		return l->endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(l->endpoint);
 	default:
 		break;
 	}
 	if (authority.n)
 		return authority;
 	/* an HTTP/1.0 client that names no host */
-	return x->lease.endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(x->lease.endpoint);
+	return l->endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(l->endpoint);
 }
 
 bool routing_next_endpoint(struct exchange *x)
 {
 	const struct service *s = x->lease.service;
-	struct str old = host_for(x, (struct str){0}), new;
+	struct str old = routing_host(&x->lease, (struct str){0}), new;
 	struct endpoint *last = x->lease.endpoint;
 	char *p, *head;
 	size_t before;
 
 	endpoint_tried_add(&x->tried, x->lease.endpoint);
-	if (++x->tries >= EXCHANGE_TRIES || x->tries >= s->n_endpoints || choose_endpoint(x) != CAUSE_NONE)
+	if (++x->tries >= EXCHANGE_TRIES || x->tries >= s->n_endpoints || routing_pick(&x->lease, &x->tried) != CAUSE_NONE)
 		return false;
 	if (s->host != SERVICE_HOST_ENDPOINT)
 		return true;
 	/* the Host line, which the codec puts first, names the endpoint */
-	new = host_for(x, (struct str){0});
+	new = routing_host(&x->lease, (struct str){0});
 	p = memmem(x->head.p, x->head.n, "\r\nHost: ", 8);
 	CHECK(p && str_starts((struct str){ p + 8, x->head.n - (size_t)(p + 8 - x->head.p) }, old));
 	before = (size_t)(p + 8 - x->head.p);
@@ -217,7 +214,7 @@ static enum cause make_head(struct exchange *x, struct head *h)
 	default:
 		return CAUSE_BAD_REWRITE;
 	}
-	h->authority = host_for(x, h->authority);
+	h->authority = routing_host(&x->lease, h->authority);
 	h1_init(&x->upstream, CODEC_UPSTREAM, x->w->h1_upstream);
 	if (codec_put_head(&x->upstream.codec, 0, h, v) != OK || v->n != 1) {
 		vec_reset(v);
@@ -236,7 +233,7 @@ enum cause routing_prepare(struct exchange *x, struct head *h)
 		return CAUSE_BODY_LIMIT;
 	if (h->upgrade.n && !may_upgrade(x, h->upgrade))
 		h->upgrade.n = 0;
-	cause = choose_endpoint(x);
+	cause = routing_pick(&x->lease, &x->tried);
 	if (cause == CAUSE_NONE)
 		cause = make_head(x, h);
 	x->replayable = h->body != BODY_SIZED || h->length <= x->w->settings->replay;

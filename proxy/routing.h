@@ -16,4 +16,11 @@ enum cause routing_prepare(struct exchange *x, struct head *h) MUST_USE;
 /* Another endpoint than those that were tried, and its head; false when there is none left to try. */
 bool routing_next_endpoint(struct exchange *x);
 
+/* Chooses l->endpoint among those of l->service, but for those in `tried` while there is another.  CAUSE_NONE, or
+ * why there is none. */
+enum cause routing_pick(struct lease *l, const struct endpoint_tried *tried) MUST_USE;
+
+/* The Host that l->endpoint sees, by the rule of its service, of a request for `authority`; borrowed. */
+struct str routing_host(const struct lease *l, struct str authority);
+
 #endif
