@@ -2,8 +2,9 @@
  * compared.  What a part means is in the file of its feature, never here. */
 #include "dispatch/policy.h"
 
-#include <stddef.h>
 #include <string.h>
+#include "dispatch/service.h"
+#include "lib/base/check.h"
 #include "lib/base/mem.h"
 
 struct policy_part *policy_part_ref(struct policy_part *p)
@@ -59,4 +60,29 @@ bool policy_same(const struct policy *a, const struct policy *b)
 		if (!policy_part_same(a->part[i], b->part[i]))
 			return false;
 	return true;
+}
+
+void policy_bind(struct policy *p, struct service *const *services, size_t n)
+{
+	for (unsigned i = 0; p && i < POLICY_N; i++)
+		if (p->part[i] && p->part[i]->kind->bind)
+			p->part[i]->kind->bind(p->part[i], services, n);
+}
+
+void policy_service_bind(struct policy_service *s, struct service *const *services, size_t n)
+{
+	CHECK(s->index < n);
+	if (!s->service)	/* a part that routes share is bound with the first of them */
+		s->service = service_ref(services[s->index]);
+}
+
+bool policy_service_same(const struct policy_service *a, const struct policy_service *b)
+{
+	return a->service == b->service && (a->service || a->index == b->index);
+}
+
+void policy_service_drop(struct policy_service *s)
+{
+	service_unref(s->service);
+	s->service = NULL;
 }

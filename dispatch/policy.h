@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "lib/base/err.h"
 
@@ -24,11 +25,15 @@ enum policy_id {
 };
 
 struct policy_part;
+struct service;
 
 struct policy_kind {
 	/* Whether both would do the same: then a new configuration keeps the old one, with what it has counted. */
 	bool (*same)(const struct policy_part *a, const struct policy_part *b);
 	void (*free)(struct policy_part *p);
+	/* The services of its snapshot are there: takes references of those that it names.  Once or more, before it
+	 * is used.  NULL: it names none. */
+	void (*bind)(struct policy_part *p, struct service *const *services, size_t n);
 };
 
 /* The front of every part. */
@@ -62,5 +67,18 @@ struct policy *policy_ref(struct policy *p);
 void policy_unref(struct policy *p);
 /* NULL is the same as NULL alone. */
 bool policy_same(const struct policy *a, const struct policy *b);
+/* Gives its parts the services of the snapshot that it is for; NULL is accepted. */
+void policy_bind(struct policy *p, struct service *const *services, size_t n);
+
+/* A service that a part names: by its number in the configuration until it is bound. */
+struct policy_service {
+	uint32_t index;
+	struct service *service;	/* owned reference, once it is bound */
+};
+
+void policy_service_bind(struct policy_service *s, struct service *const *services, size_t n);
+bool policy_service_same(const struct policy_service *a, const struct policy_service *b);
+/* Gives the reference back. */
+void policy_service_drop(struct policy_service *s);
 
 #endif

@@ -143,6 +143,7 @@ static enum err routes_make(struct snapshot *s, const struct snapshot_spec *spec
 		const struct route *made;
 		uint64_t hash;
 
+		policy_bind(is.policy, s->service, s->n_services);
 		is.service = is.action == ROUTE_SERVICE && one->service < s->n_services ? s->service[one->service] : NULL;
 		hash = route_spec_hash(&is);
 		made = old_route(old, before, &is, hash);
