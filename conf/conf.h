@@ -101,6 +101,14 @@ struct conf_service {
 
 enum conf_path_kind { CONF_PATH_PREFIX, CONF_PATH_EXACT, CONF_PATH_REGEX };
 enum conf_action { CONF_ACTION_SERVICE, CONF_ACTION_REDIRECT, CONF_ACTION_ANSWER };
+enum conf_odd_paths { CONF_ODD_PASS, CONF_ODD_REFUSE, CONF_ODD_REDIRECT };
+
+/* One of the services that a route's requests are divided between. */
+struct conf_backend {
+	const struct conf_service *service;
+	uint32_t weight;	/* its share is that of the sum, which is above 0 */
+};
+
 enum conf_part_kind { CONF_PART_TEXT, CONF_PART_HOST, CONF_PART_PATH };
 
 /* A redirect's target in pieces: literal text, the request's host (with its port),
@@ -159,11 +167,16 @@ struct conf_route {
 	size_t match_count;
 	struct conf_match match;	/* what the route says itself: the only one unless it has `matches` */
 	enum conf_action action;
-	const struct conf_service *service;	/* of CONF_ACTION_SERVICE */
+	const struct conf_service *service;	/* of CONF_ACTION_SERVICE; NULL: */
+	struct conf_backend *backends;		/* several, with weights */
+	size_t backend_count;
 	struct conf_redirect redirect;		/* of CONF_ACTION_REDIRECT */
 	struct conf_answer answer;		/* of CONF_ACTION_ANSWER */
 	bool strip_prefix;
-	struct str replace_prefix;	/* empty: none */
+	struct str replace_prefix;	/* empty: none, as the next two */
+	struct str replace_path;
+	struct str replace_host;	/* an authority */
+	enum conf_odd_paths odd_paths;
 	struct conf_headers request_headers, response_headers;
 	uint64_t body_limit;		/* or CONF_NO_LIMIT */
 	struct conf_route_timeouts timeouts;

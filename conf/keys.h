@@ -46,9 +46,11 @@ enum conf_type {
 	CONF_T_QUERY_PAIRS,	/* the same */
 	CONF_T_PATTERN,		/* [struct conf_pair] */
 	CONF_T_MATCHES,		/* a list of maps of CONF_MATCH [struct conf_route] */
-	CONF_T_NEW_PREFIX,	/* [struct str] */
+	CONF_T_NEW_PREFIX,	/* [struct str], as the next two */
+	CONF_T_NEW_PATH,
+	CONF_T_NEW_HOST,
 	CONF_T_TARGET,		/* [struct conf_redirect] */
-	CONF_T_SERVICE,		/* the name of one [struct conf_route] */
+	CONF_T_SERVICE,		/* the name of one, or names with weights [struct conf_route] */
 	CONF_T_LISTENS,		/* [struct conf], as the next three */
 	CONF_T_SERVICES,
 	CONF_T_ROUTES,

@@ -88,6 +88,14 @@ void conf_read_new_prefix(struct conf_walk *w, const struct conf_key *k, const s
 		*(struct str *)at = s;
 }
 
+void conf_read_new_path(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	struct str s = path_read(w, k, n);
+
+	if (s.n)
+		*(struct str *)at = s;
+}
+
 void conf_read_path(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
 {
 	if (n->kind != CONF_NODE_MAP) {

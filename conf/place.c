@@ -171,6 +171,19 @@ void conf_read_host_mode(struct conf_walk *w, const struct conf_key *k, const st
 	s->host = conf_walk_dup(w, n->text);
 }
 
+void conf_read_new_host(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	const char *wrong;
+
+	if (!conf_walk_text(w, k, n))
+		return;
+	wrong = authority_wrong(n->text);
+	if (wrong)
+		conf_errors_add(w->errors, n->pos, "`%.60s` %s", n->text.p, wrong);
+	else
+		*(struct str *)at = conf_walk_dup(w, n->text);
+}
+
 static void service_read(struct conf_walk *w, const struct conf_node *n, struct conf_service *s)
 {
 	static const struct conf_key endpoints = {.name = "endpoints", .type = CONF_T_ENDPOINTS};

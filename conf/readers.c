@@ -53,6 +53,8 @@ conf_reader *conf_reader_of(enum conf_type type)
 		[CONF_T_PATTERN] = conf_read_pattern,
 		[CONF_T_MATCHES] = conf_read_matches,
 		[CONF_T_NEW_PREFIX] = conf_read_new_prefix,
+		[CONF_T_NEW_PATH] = conf_read_new_path,
+		[CONF_T_NEW_HOST] = conf_read_new_host,
 		[CONF_T_TARGET] = conf_read_target,
 		[CONF_T_SERVICE] = conf_read_service_name,
 		[CONF_T_LISTENS] = conf_read_listens,

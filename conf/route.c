@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+#define BACKENDS_MAX 1024	/* services of one route */
+#define WEIGHT_MAX 1000000
 #define WAYS_MAX 65536	/* of a route: hosts x matches x methods, where more than hosts multiply */
 
 static struct str host_dup(struct conf_walk *w, struct str s)
@@ -131,22 +133,19 @@ void conf_read_target(struct conf_walk *w, const struct conf_key *k, const struc
 	}
 }
 
-void conf_read_service_name(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+/* The service of that name, which is used from here on; NULL when there is none, told as an error at `pos`. */
+static struct conf_service *service_find(struct conf_walk *w, struct str name, struct conf_pos pos)
 {
-	struct conf_route *r = at;
-	struct conf_near near = {.word = n->text};
+	struct conf_near near = {.word = name};
 	size_t low = 0, high = w->conf->service_count;
 
-	if (!conf_walk_text(w, k, n))
-		return;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		int rc = strcmp(w->by_name[middle]->name.p, n->text.p);
+		int rc = conf_str_compare(w->by_name[middle]->name, name);
 
 		if (!rc) {
-			r->service = w->by_name[middle];
 			w->by_name[middle]->used = true;
-			return;
+			return w->by_name[middle];
 		}
 		if (rc < 0)
 			low = middle + 1;
@@ -155,7 +154,41 @@ void conf_read_service_name(struct conf_walk *w, const struct conf_key *k, const
 	}
 	for (size_t i = 0; i < w->conf->service_count && w->errors->count < CONF_ERRORS_MAX; i++)
 		conf_near_try(&near, w->by_name[i]->name);
-	conf_errors_add(w->errors, n->pos, "there is no service `%.80s`%s", n->text.p, conf_walk_hint(w, &near));
+	conf_errors_add(w->errors, pos, "there is no service `%.80s`%s", name.p, conf_walk_hint(w, &near));
+	return NULL;
+}
+
+static void backends_read(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, struct conf_route *r)
+{
+	static const struct conf_key weight = {.name = "weight", .type = CONF_T_COUNT, .max = WEIGHT_MAX};
+	uint64_t sum = 0;
+
+	if (!n->count || n->count > BACKENDS_MAX) {
+		conf_errors_add(w->errors, n->pos, n->count ? "`%s` has more than %d names" : "`%s` is an empty map", k->name,
+				BACKENDS_MAX);
+		return;
+	}
+	r->backends = conf_walk_alloc(w, n->count * sizeof *r->backends);
+	for (const struct conf_node *c = n->first; c && r->backends; c = c->next) {
+		struct conf_backend *b = &r->backends[r->backend_count];
+
+		b->service = service_find(w, c->key, c->key_pos);
+		conf_read_number(w, &weight, c, &b->weight);
+		sum += b->weight;
+		r->backend_count++;
+	}
+	if (r->backends && !sum)
+		conf_errors_add(w->errors, n->pos, "nobody serves this route: no weight is above 0");
+}
+
+void conf_read_service_name(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	struct conf_route *r = at;
+
+	if (n->kind == CONF_NODE_MAP)
+		backends_read(w, k, n, r);
+	else if (conf_walk_text(w, k, n))
+		r->service = service_find(w, n->text, n->pos);
 }
 
 static void action_check(struct conf_walk *w, const struct conf_node *n, bool known, struct conf_route *r)
@@ -186,16 +219,18 @@ static void answer_check(struct conf_walk *w, const struct conf_node *n, const s
 		conf_errors_add(w->errors, body->key_pos, "an answer with status %u has no body", a->status);
 }
 
-static void prefix_check(struct conf_walk *w, const struct conf_node *n, const struct conf_route *r)
+/* What changes a request's path or host on its way to a service. */
+static void rewrite_check(struct conf_walk *w, const struct conf_node *n, const struct conf_route *r)
 {
-	const struct conf_node *strip = conf_node_child(n, "strip_prefix"), *swap = conf_node_child(n, "replace_prefix");
-	const struct conf_node *either = strip && r->strip_prefix ? strip : swap;
+	const struct conf_node *strip = r->strip_prefix ? conf_node_child(n, "strip_prefix") : NULL,
+		*swap = conf_node_child(n, "replace_prefix"), *all = conf_node_child(n, "replace_path"),
+		*host = conf_node_child(n, "replace_host"), *either = strip ? strip : swap;
 
-	if (!either)
-		return;
-	if (strip && swap && r->strip_prefix)
+	if (strip && swap)
 		conf_errors_add(w->errors, swap->key_pos, "`strip_prefix` or `replace_prefix`, not both");
-	for (size_t i = 0; i < r->match_count; i++) {
+	if (either && all)
+		conf_errors_add(w->errors, all->key_pos, "`%s` or `replace_path`, not both", either->key.p);
+	for (size_t i = 0; either && i < r->match_count; i++) {
 		const struct conf_match *m = &r->matches[i];
 
 		if (m->path_kind == CONF_PATH_PREFIX && str_eq(m->path, r->matches->path))
@@ -205,7 +240,8 @@ static void prefix_check(struct conf_walk *w, const struct conf_node *n, const s
 				either->key.p);
 		break;
 	}
-	if (r->action != CONF_ACTION_SERVICE)
+	either = either ? either : all ? all : host;
+	if (either && r->action != CONF_ACTION_SERVICE)
 		conf_errors_add(w->errors, either->key_pos, "`%s` is for a route with a `service`", either->key.p);
 }
 
@@ -266,7 +302,7 @@ void conf_read_routes(struct conf_walk *w, const struct conf_key *k, const struc
 		matches_check(w, item, r);
 		action_check(w, item, known, r);
 		answer_check(w, item, &r->answer);
-		prefix_check(w, item, r);
+		rewrite_check(w, item, r);
 		sound[c->route_count++] = errors == w->errors->count + w->errors->more;
 	}
 	conf_check_routes(w, sound);

@@ -253,7 +253,8 @@ static void key_default(struct conf_walk *w, const struct conf_key *k, char *bas
 		conf_reader_of(k->type)(w, k, &n, at);
 	} else if (k->type == CONF_T_MAP) {
 		conf_walk_default(w, k->sub, at);
-	} else if (k->type == CONF_T_TEXT || k->type == CONF_T_NEW_PREFIX || k->type == CONF_T_TARGET) {
+	} else if (k->type == CONF_T_TEXT || k->type == CONF_T_NEW_PREFIX || k->type == CONF_T_NEW_PATH || k->type == CONF_T_NEW_HOST ||
+		   k->type == CONF_T_TARGET) {
 		*(struct str *)at = STR("");
 	} else if (k->type == CONF_T_HEADER_MAP || k->type == CONF_T_HEADER_NAMES) {
 		*(struct conf_header_list *)at = (struct conf_header_list){0};

@@ -100,6 +100,8 @@ static enum err action_check(const struct route_spec *s, struct snapshot_error *
 		return OK;
 	case ROUTE_SERVICE:
 		return s->service ? OK : snapshot_error_set(err, ERR_SYNTAX, "the route names no service");
+	case ROUTE_SPLIT:
+		return s->n_backends ? OK : snapshot_error_set(err, ERR_SYNTAX, "the route names no service");
 	case ROUTE_REDIRECT:
 		if (s->status != 301 && s->status != 302 && s->status != 303 && s->status != 307 && s->status != 308)
 			return snapshot_error_set(err, ERR_SYNTAX, "%u is not the status of a redirect", s->status);
@@ -121,10 +123,12 @@ static enum err spec_check(const struct route_spec *s, struct snapshot_error *er
 
 	if (e == OK && !text_value(s->label))
 		e = snapshot_error_set(err, ERR_SYNTAX, "the label has control bytes");
-	if (e == OK && s->rewrite > REWRITE_REPLACE)
+	if (e == OK && s->rewrite > REWRITE_PATH)
 		e = snapshot_error_set(err, ERR_SYNTAX, "unknown rewrite %u", s->rewrite);
 	if (e == OK && (!prefix_ok(s->rewrite_from) || !prefix_ok(s->rewrite_to)))
 		e = snapshot_error_set(err, ERR_SYNTAX, "a prefix to rewrite is a path that begins with '/'");
+	if (e == OK && (!text_target(s->host) || memchr(s->host.p ? s->host.p : "", '/', s->host.n)))
+		e = snapshot_error_set(err, ERR_SYNTAX, "the host to send is none");
 	if (e == OK)
 		e = mods_check(s->request, s->n_request, err);
 	if (e == OK)
@@ -146,12 +150,15 @@ static struct route_spec spec_canonical(const struct route_spec *spec)
 		s.status = 0;
 		s.text = STR("");
 	}
-	s.rewrite_from = s.rewrite == REWRITE_NONE ? STR("") : text_no_slash(s.rewrite_from);
-	s.rewrite_to = s.rewrite == REWRITE_REPLACE ? text_no_slash(s.rewrite_to) : STR("");
+	if (s.action != ROUTE_SPLIT)
+		s.n_backends = 0;
+	s.rewrite_from = s.rewrite == REWRITE_NONE || s.rewrite == REWRITE_PATH ? STR("") : text_no_slash(s.rewrite_from);
+	s.rewrite_to = s.rewrite == REWRITE_REPLACE ? text_no_slash(s.rewrite_to) :
+		       s.rewrite == REWRITE_PATH ? s.rewrite_to : STR("");
 	return s;
 }
 
-#define N_STRINGS 5
+#define N_STRINGS 6
 
 static void spec_strings(struct route_spec *s, struct str *out[N_STRINGS])
 {
@@ -160,6 +167,7 @@ static void spec_strings(struct route_spec *s, struct str *out[N_STRINGS])
 	out[2] = &s->content_type;
 	out[3] = &s->rewrite_from;
 	out[4] = &s->rewrite_to;
+	out[5] = &s->host;
 }
 
 static struct str put(char **at, struct str s)
@@ -189,11 +197,21 @@ static void mods_put(struct header_mod *to, const struct header_mod *m, size_t n
 		to[i] = (struct header_mod){m[i].op, put(text, m[i].name), put(text, m[i].value)};
 }
 
+static void backends_put(struct route_backend *to, const struct route_backend *from, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		to[i] = from[i];
+		if (to[i].service)
+			service_ref(to[i].service);
+	}
+}
+
 struct route *route_new(const struct route_spec *spec, uint64_t hash, struct snapshot_error *err)
 {
 	struct route_spec s = spec_canonical(spec);
 	size_t n_mods = (size_t)s.n_request + s.n_response, size, i;
 	struct str *strings[N_STRINGS];
+	struct route_backend *backends;
 	struct header_mod *mods;
 	struct route *r;
 	char *text;
@@ -201,7 +219,7 @@ struct route *route_new(const struct route_spec *spec, uint64_t hash, struct sna
 	if (spec_check(spec, err) != OK)
 		return NULL;
 	spec_strings(&s, strings);
-	size = sizeof(*r) + n_mods * sizeof(*mods) + mods_text(s.request, s.n_request) +
+	size = sizeof(*r) + s.n_backends * sizeof(*backends) + n_mods * sizeof(*mods) + mods_text(s.request, s.n_request) +
 	       mods_text(s.response, s.n_response);
 	for (i = 0; i < N_STRINGS; i++)
 		size += strings[i]->n;
@@ -210,7 +228,10 @@ struct route *route_new(const struct route_spec *spec, uint64_t hash, struct sna
 		snapshot_error_set(err, ERR_MEM, "no memory for a route");
 		return NULL;
 	}
-	mods = (struct header_mod *)(r + 1);
+	backends = (struct route_backend *)(r + 1);
+	backends_put(backends, s.backends, s.n_backends);
+	s.backends = s.n_backends ? backends : NULL;
+	mods = (struct header_mod *)(backends + s.n_backends);
 	text = (char *)(mods + n_mods);
 	mods_put(mods, s.request, s.n_request, &text);
 	mods_put(mods + s.n_request, s.response, s.n_response, &text);
@@ -225,6 +246,7 @@ struct route *route_new(const struct route_spec *spec, uint64_t hash, struct sna
 		policy_ref(s.policy);
 	r->spec = s;
 	r->hash = hash;
+	atomic_init(&r->turn, 0);
 	atomic_init(&r->refs, 1);
 	return r;
 }
@@ -248,12 +270,17 @@ static uint64_t mods_hash(uint64_t h, const struct header_mod *m, size_t n)
 uint64_t route_spec_hash(const struct route_spec *spec)
 {
 	struct route_spec s = spec_canonical(spec);
-	uint64_t scalars[] = {s.action, s.rewrite, s.status, s.n_request, s.n_response, (uintptr_t)s.service,
+	uint64_t scalars[] = {s.action, s.rewrite, s.odd_paths, s.status, s.n_request, s.n_response, (uintptr_t)s.service,
 			      s.body_limit, s.first_byte_ms, s.between_bytes_ms, s.tunnel_ms};
 	uint64_t h = hash_str((struct str){(const char *)scalars, sizeof(scalars)});
 	struct str *strings[N_STRINGS];
 	size_t i;
 
+	for (i = 0; i < s.n_backends; i++) {
+		uint64_t one[] = {h, (uintptr_t)s.backends[i].service, s.backends[i].weight};
+
+		h = hash_str((struct str){(const char *)one, sizeof(one)});
+	}
 	spec_strings(&s, strings);
 	for (i = 0; i < N_STRINGS; i++)
 		h = hash_more(h, *strings[i]);
@@ -270,16 +297,27 @@ static bool mods_equal(const struct header_mod *a, const struct header_mod *b, s
 	return true;
 }
 
+static bool backends_equal(const struct route_spec *a, const struct route_spec *b)
+{
+	if (a->n_backends != b->n_backends)
+		return false;
+	for (size_t i = 0; i < a->n_backends; i++)
+		if (a->backends[i].service != b->backends[i].service || a->backends[i].weight != b->backends[i].weight)
+			return false;
+	return true;
+}
+
 bool route_is(const struct route *r, const struct route_spec *spec)
 {
 	struct route_spec a = r->spec, b = spec_canonical(spec);
 	struct str *as[N_STRINGS], *bs[N_STRINGS];
 	size_t i;
 
-	if (a.action != b.action || a.rewrite != b.rewrite || a.status != b.status || a.service != b.service ||
+	if (a.action != b.action || a.rewrite != b.rewrite || a.odd_paths != b.odd_paths || a.status != b.status || a.service != b.service ||
 	    a.n_request != b.n_request || a.n_response != b.n_response || a.body_limit != b.body_limit ||
 	    a.first_byte_ms != b.first_byte_ms || a.between_bytes_ms != b.between_bytes_ms ||
-	    a.tunnel_ms != b.tunnel_ms || !policy_same(a.policy, b.policy))
+	    a.tunnel_ms != b.tunnel_ms || !policy_same(a.policy, b.policy) ||
+	    !backends_equal(&a, &b))
 		return false;
 	spec_strings(&a, as);
 	spec_strings(&b, bs);
@@ -287,6 +325,25 @@ bool route_is(const struct route *r, const struct route_spec *spec)
 		if (!str_eq(*as[i], *bs[i]))
 			return false;
 	return mods_equal(a.request, b.request, a.n_request) && mods_equal(a.response, b.response, a.n_response);
+}
+
+struct service *route_next_backend(const struct route *r)
+{
+	struct route *own = (struct route *)(uintptr_t)r;
+	const struct route_spec *s = &r->spec;
+	uint32_t turn = atomic_fetch_add_explicit(&own->turn, 1, memory_order_relaxed);
+	uint64_t sum = 0, at;
+
+	for (uint32_t i = 0; i < s->n_backends; i++)
+		sum += s->backends[i].weight;
+	/* multiples of the golden ratio, which leave no gap and make no heap */
+	at = (uint64_t)(turn * 0x9e3779b9u) * sum >> 32;
+	for (uint32_t i = 0; i < s->n_backends; i++) {
+		if (at < s->backends[i].weight)
+			return s->backends[i].service;
+		at -= s->backends[i].weight;
+	}
+	return NULL;
 }
 
 const struct route *route_ref(const struct route *r)
@@ -302,6 +359,8 @@ void route_unref(const struct route *r)
 	if (!own || atomic_fetch_sub_explicit(&own->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	service_unref(own->spec.service);
+	for (size_t i = 0; i < own->spec.n_backends; i++)
+		service_unref(own->spec.backends[i].service);
 	policy_unref(own->spec.policy);
 	mem_free(own);
 }

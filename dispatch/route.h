@@ -16,11 +16,25 @@
 enum route_action {
 	ROUTE_INVALID,	/* names a service that does not exist: answer 500 */
 	ROUTE_SERVICE,	/* forward to spec.service */
+	ROUTE_SPLIT,	/* forward to one of spec.backends: route_next_backend */
 	ROUTE_REDIRECT,	/* status with Location: route_redirect_location */
 	ROUTE_ANSWER,	/* status with spec.text as the body */
 };
 
-enum route_rewrite { REWRITE_NONE, REWRITE_STRIP, REWRITE_REPLACE };
+enum route_rewrite {
+	REWRITE_NONE,
+	REWRITE_STRIP,		/* rewrite_from goes */
+	REWRITE_REPLACE,	/* rewrite_to comes instead of it */
+	REWRITE_PATH,		/* rewrite_to comes instead of the whole path */
+};
+
+/* What becomes of a path that origins may read otherwise than we do (lib/base/path.h). */
+enum route_odd_paths { ODD_PATHS_PASS, ODD_PATHS_REFUSE, ODD_PATHS_REDIRECT };
+
+struct route_backend {
+	struct service *service;	/* as spec.service; NULL: its share is answered with 500 */
+	uint32_t weight;		/* its share is that of the sum of all; 0: none */
+};
 
 enum header_op { HEADER_SET, HEADER_ADD, HEADER_REMOVE };
 
@@ -33,15 +47,19 @@ struct header_mod {
 struct route_spec {
 	uint8_t action;		/* enum route_action */
 	uint8_t rewrite;	/* enum route_rewrite */
+	uint8_t odd_paths;	/* enum route_odd_paths */
 	uint16_t status;	/* of a redirect or an answer */
 	uint16_t n_request, n_response;
+	uint32_t n_backends;
 	struct service *service;	/* ROUTE_SERVICE only: borrowed in a spec, an owned reference in a route */
+	const struct route_backend *backends;	/* ROUTE_SPLIT only; the sum of weights is in 32 bits */
 	struct policy *policy;		/* NULL: none; borrowed in a spec, an owned reference in a route */
 	struct str label;		/* for logs */
 	struct str text;		/* ROUTE_REDIRECT: template of the Location; ROUTE_ANSWER: body */
 	struct str content_type;	/* ROUTE_ANSWER; may be empty */
 	struct str rewrite_from;	/* path prefix that is taken off, on a segment border */
-	struct str rewrite_to;		/* REWRITE_REPLACE: what comes instead */
+	struct str rewrite_to;		/* REWRITE_REPLACE, REWRITE_PATH: what comes instead */
+	struct str host;		/* the Host that endpoints see; empty: as the service says */
 	const struct header_mod *request;	/* to the request's fields, in order */
 	const struct header_mod *response;	/* to the answer's fields, in order */
 	uint64_t body_limit;		/* bytes of a request body; UINT64_MAX: none */
@@ -52,6 +70,7 @@ struct route_spec {
 
 struct route {
 	_Atomic uint32_t refs;
+	_Atomic uint32_t turn;		/* of ROUTE_SPLIT: requests so far */
 	uint64_t hash;			/* of the specification */
 	struct route_spec spec;		/* every string and array is in this block */
 };
@@ -64,13 +83,17 @@ uint64_t route_spec_hash(const struct route_spec *spec);
 /* Whether `r` is what route_new would make of `spec`. */
 bool route_is(const struct route *r, const struct route_spec *spec);
 
+/* Of ROUTE_SPLIT: the service for the next request, borrowed; NULL: answer 500.  Any thread.  Over any run of requests
+ * the shares differ from the weights by a few requests, not by chance. */
+struct service *route_next_backend(const struct route *r);
+
 /* A route is shared as const: only its count changes. */
 const struct route *route_ref(const struct route *r);
 /* NULL is accepted.  Any thread. */
 void route_unref(const struct route *r);
 
 /* The request-target for the upstream: `target` (origin form) with the prefix of
- * the rewrite taken off or replaced.  The rest, with the query, is byte for byte as
+ * the rewrite taken off or replaced, or another path.  The rest, with the query, is byte for byte as
  * it came; the result begins with '/'.  `*out` is `target` itself when nothing
  * changes ("*", another prefix), else made in `a`.  ERR_MEM. */
 MUST_USE enum err route_rewrite_target(const struct route *r, struct str target, struct arena *a, struct str *out);

@@ -130,6 +130,24 @@ static const struct route *old_route(struct snapshot *old, const struct finder *
 	return NULL;
 }
 
+/* Puts the services of a split in their places: in *made, the caller's, which is NULL for none. */
+static enum err backends_resolve(const struct snapshot *s, const struct snapshot_route *one, struct route_spec *is,
+				 struct route_backend **made)
+{
+	*made = NULL;
+	if (is->action != ROUTE_SPLIT)
+		return OK;
+	is->backends = *made = mem_alloc(is->n_backends * sizeof(**made));
+	if (!*made)
+		return ERR_MEM;
+	for (size_t i = 0; i < is->n_backends; i++)
+		(*made)[i] = (struct route_backend){
+			.service = one->backends[i].service < s->n_services ? s->service[one->backends[i].service] : NULL,
+			.weight = one->backends[i].weight,
+		};
+	return OK;
+}
+
 static enum err routes_make(struct snapshot *s, const struct snapshot_spec *spec, struct snapshot *old,
 			    struct finder *before, struct snapshot_error *err)
 {
@@ -140,15 +158,21 @@ static enum err routes_make(struct snapshot *s, const struct snapshot_spec *spec
 	for (i = 0; i < spec->n_routes; i++) {
 		const struct snapshot_route *one = &spec->routes[i];
 		struct route_spec is = one->route;
+		struct route_backend *backends;
 		const struct route *made;
 		uint64_t hash;
 
 		policy_bind(is.policy, s->service, s->n_services);
+		if (backends_resolve(s, one, &is, &backends) != OK) {
+			no_memory(err);
+			return ERR_MEM;
+		}
 		is.service = is.action == ROUTE_SERVICE && one->service < s->n_services ? s->service[one->service] : NULL;
 		hash = route_spec_hash(&is);
 		made = old_route(old, before, &is, hash);
 		if (!made)
 			made = route_new(&is, hash, err);
+		mem_free(backends);
 		if (!made) {
 			place(err, PART_ROUTE, i);
 			return err->err;

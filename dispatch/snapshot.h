@@ -15,9 +15,15 @@
 
 #define SNAPSHOT_NO_SERVICE SIZE_MAX
 
+struct snapshot_backend {
+	size_t service;		/* index into services, or SNAPSHOT_NO_SERVICE: its share is answered with 500 */
+	uint32_t weight;
+};
+
 struct snapshot_route {
-	struct route_spec route;	/* its `service` is ignored: */
+	struct route_spec route;	/* its `service` and `backends` are ignored, but for n_backends: */
 	size_t service;			/* index into services for ROUTE_SERVICE, else SNAPSHOT_NO_SERVICE */
+	const struct snapshot_backend *backends;	/* route.n_backends of them, for ROUTE_SPLIT */
 	const struct route_match *matches;	/* any of them; their `target` is ignored */
 	size_t n_matches;		/* 0: it is never found */
 };

@@ -18,7 +18,9 @@ enum err route_rewrite_target(const struct route *r, struct str target, struct a
 	struct str from = r->spec.rewrite_from, to = r->spec.rewrite_to, rest;
 	char *p;
 
-	if (r->spec.rewrite == REWRITE_NONE || target.n == 0 || target.p[0] != '/' ||
+	if (r->spec.rewrite == REWRITE_PATH && target.n && target.p[0] == '/') {
+		from = path_of(target);
+	} else if (r->spec.rewrite == REWRITE_NONE || target.n == 0 || target.p[0] != '/' ||
 	    !text_within(path_of(target), from)) {
 		*out = target;
 		return OK;

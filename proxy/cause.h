@@ -19,6 +19,8 @@
 	CAUSE(BODY_LIMIT, "body_limit", 413, "", "the request body is larger than this route allows") \
 	CAUSE(WRITE_TIMEOUT, "write_timeout", 0, "", "the client did not take the answer in time") \
 	CAUSE(AMBIGUOUS_PATH, "ambiguous_path", 400, "", "the path is not in normal form, and this route rewrites it") \
+	CAUSE(ODD_PATH, "odd_path", 400, "", "the path has dot segments, empty segments or an encoded slash") \
+	CAUSE(PATH_REDIRECT, "path_redirect", 308, "", "the path has a normal form") \
 	CAUSE(UNDERSCORE, "underscore", 400, "", "a field name contains an underscore") \
 	CAUSE(MAX_FORWARDS, "max_forwards", 200, "", "Max-Forwards is 0, so it is the proxy that answers") \
 	CAUSE(TRACE_HERE, "trace_here", 501, "http_request_denied", "TRACE is not answered by the proxy itself") \

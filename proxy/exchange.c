@@ -306,7 +306,7 @@ static void admit(struct exchange *x, struct head *h, struct str *rest)
 {
 	enum cause cause;
 
-	if (x->route->spec.action != ROUTE_SERVICE) {
+	if (!x->lease.service) {	/* it is answered here */
 		note_end(x, rest);
 		local_route(x, h);
 		return;

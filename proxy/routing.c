@@ -62,6 +62,27 @@ static bool rewrites_plainly(struct exchange *x, struct str prefix, struct str p
 	return str_eq((struct str){ p, n }, (struct str){ normal.p + prefix.n, normal.n - prefix.n });
 }
 
+/* What a route that is particular about paths says to one; `normal` is what it was found by. */
+static enum cause judge_path(struct exchange *x, const struct head *h, struct str normal)
+{
+	struct str query = { h->path.p + h->path.n, h->target.n - h->path.n };
+	enum path_oddity odd = h->path.p[0] == '/' ? path_oddity(h->path) : PATH_PLAIN;
+	char *p;
+
+	if (odd == PATH_PLAIN)
+		return CAUSE_NONE;
+	if (odd == PATH_UNSURE || x->route->spec.odd_paths == ODD_PATHS_REFUSE)
+		return CAUSE_ODD_PATH;
+	p = arena_alloc(&x->arena, normal.n + query.n);
+	if (!p)
+		return CAUSE_NO_MEMORY;
+	memcpy(p, normal.p, normal.n);
+	memcpy(p + normal.n, query.p, query.n);
+	if (forward_note(x, HEADER_SET, STR("Location"), (struct str){ p, normal.n + query.n }) != OK)
+		return CAUSE_NO_MEMORY;
+	return CAUSE_PATH_REDIRECT;
+}
+
 enum cause routing_find(struct exchange *x, struct head *h)
 {
 	struct route_query q = {
@@ -69,6 +90,7 @@ enum cause routing_find(struct exchange *x, struct head *h)
 		.header = header_of, .ctx = h,
 	};
 	const struct route *route;
+	enum cause cause;
 
 	if (path_to_match(x, h, &q.path) != CAUSE_NONE)
 		return CAUSE_NO_MEMORY;
@@ -83,11 +105,19 @@ enum cause routing_find(struct exchange *x, struct head *h)
 		return CAUSE_NO_SERVICE;
 	}
 	x->route = route_ref(route);
-	x->lease.service = route->spec.service;
+	x->lease.service = route->spec.action == ROUTE_SPLIT ? route_next_backend(route) : route->spec.service;
 	x->body_limit = route->spec.body_limit;
-	if (route->spec.rewrite != REWRITE_NONE && !rewrites_plainly(x, route->spec.rewrite_from, h->path, q.path))
+	if (route->spec.odd_paths != ODD_PATHS_PASS) {
+		cause = judge_path(x, h, q.path);
+		if (cause != CAUSE_NONE)
+			return cause;
+	}
+	if ((route->spec.rewrite == REWRITE_STRIP || route->spec.rewrite == REWRITE_REPLACE) &&
+	    !rewrites_plainly(x, route->spec.rewrite_from, h->path, q.path))
 		return CAUSE_AMBIGUOUS_PATH;
-	return route->spec.action == ROUTE_INVALID ? CAUSE_NO_SERVICE : CAUSE_NONE;
+	if (route->spec.action == ROUTE_INVALID || (route->spec.action == ROUTE_SPLIT && !x->lease.service))
+		return CAUSE_NO_SERVICE;
+	return CAUSE_NONE;
 }
 
 static bool may_upgrade(const struct exchange *x, struct str protocol)
@@ -177,7 +207,7 @@ bool routing_next_endpoint(struct exchange *x)
 	endpoint_tried_add(&x->tried, x->lease.endpoint);
 	if (++x->tries >= EXCHANGE_TRIES || x->tries >= s->n_endpoints || routing_pick(&x->lease, &x->tried) != CAUSE_NONE)
 		return false;
-	if (s->host != SERVICE_HOST_ENDPOINT)
+	if (s->host != SERVICE_HOST_ENDPOINT || x->route->spec.host.n)
 		return true;
 	/* the Host line, which the codec puts first, names the endpoint */
 	new = routing_host(&x->lease, (struct str){0});
@@ -214,7 +244,7 @@ static enum cause make_head(struct exchange *x, struct head *h)
 	default:
 		return CAUSE_BAD_REWRITE;
 	}
-	h->authority = routing_host(&x->lease, h->authority);
+	h->authority = x->route->spec.host.n ? x->route->spec.host : routing_host(&x->lease, h->authority);
 	h1_init(&x->upstream, CODEC_UPSTREAM, x->w->h1_upstream);
 	if (codec_put_head(&x->upstream.codec, 0, h, v) != OK || v->n != 1) {
 		vec_reset(v);

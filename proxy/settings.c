@@ -319,7 +319,8 @@ static void action_of(struct route_spec *r, const struct conf_route *c)
 {
 	switch (c->action) {
 	case CONF_ACTION_SERVICE:
-		r->action = ROUTE_SERVICE;
+		r->action = c->backend_count ? ROUTE_SPLIT : ROUTE_SERVICE;
+		r->n_backends = (uint32_t)c->backend_count;
 		break;
 	case CONF_ACTION_REDIRECT:
 		r->action = ROUTE_REDIRECT;
@@ -335,6 +336,15 @@ static void action_of(struct route_spec *r, const struct conf_route *c)
 	}
 }
 
+static const struct snapshot_backend *backends_of(struct arena *a, const struct conf_route *c)
+{
+	struct snapshot_backend *b = arena_alloc(a, c->backend_count * sizeof *b + 1);
+
+	for (size_t i = 0; b && i < c->backend_count; i++)
+		b[i] = (struct snapshot_backend){ .service = c->backends[i].service->index, .weight = c->backends[i].weight };
+	return b;
+}
+
 static bool route_of(struct arena *a, struct snapshot_route *to, const struct conf_route *c, struct policies *policies)
 {
 	struct route_spec *r = &to->route;
@@ -342,19 +352,24 @@ static bool route_of(struct arena *a, struct snapshot_route *to, const struct co
 	memset(to, 0, sizeof *to);
 	action_of(r, c);
 	to->service = c->service ? c->service->index : SNAPSHOT_NO_SERVICE;
+	to->backends = backends_of(a, c);
 	to->matches = matches_of(a, c, &to->n_matches);
 	r->label = label_of(a, c);
 	r->request = headers_of(a, &c->request_headers, &r->n_request);
 	r->response = headers_of(a, &c->response_headers, &r->n_response);
-	r->rewrite = c->strip_prefix ? REWRITE_STRIP : c->replace_prefix.n ? REWRITE_REPLACE : REWRITE_NONE;
+	r->rewrite = c->strip_prefix ? REWRITE_STRIP : c->replace_prefix.n ? REWRITE_REPLACE :
+		     c->replace_path.n ? REWRITE_PATH : REWRITE_NONE;
+	r->odd_paths = (uint8_t)(c->odd_paths == CONF_ODD_REFUSE ? ODD_PATHS_REFUSE :
+				 c->odd_paths == CONF_ODD_REDIRECT ? ODD_PATHS_REDIRECT : ODD_PATHS_PASS);
+	r->host = c->replace_host;
 	if (r->rewrite != REWRITE_NONE)
 		r->rewrite_from = c->matches->path;	/* conf: the same in all of them */
-	r->rewrite_to = c->replace_prefix;
+	r->rewrite_to = r->rewrite == REWRITE_PATH ? c->replace_path : c->replace_prefix;
 	r->body_limit = c->body_limit == CONF_NO_LIMIT ? UINT64_MAX : c->body_limit;
 	r->first_byte_ms = clamp32(c->timeouts.first_byte);
 	r->between_bytes_ms = clamp32(c->timeouts.between_bytes);
 	r->tunnel_ms = clamp32(c->timeouts.tunnel);
-	return to->matches && r->label.p && r->request && r->response && policies_make(policies, c, &r->policy);
+	return to->backends && to->matches && r->label.p && r->request && r->response && policies_make(policies, c, &r->policy);
 }
 
 static struct snapshot *make_snapshot(const struct conf *c, struct endpoint_table *endpoints,

@@ -78,6 +78,47 @@ static size_t normal_segments(char *p, size_t n)
 	return to;
 }
 
+/* The byte at *i, decoded when it is an escape; *i moves behind it. */
+static unsigned char next_byte(struct str s, size_t *i, bool *escaped)
+{
+	int high, low;
+
+	*escaped = false;
+	if (s.p[*i] == '%' && *i + 2 < s.n) {
+		high = num_hex_digit(s.p[*i + 1]);
+		low = num_hex_digit(s.p[*i + 2]);
+		if (high >= 0 && low >= 0) {
+			*escaped = true;
+			*i += 3;
+			return (unsigned char)(high << 4 | low);
+		}
+	}
+	return (unsigned char)s.p[(*i)++];
+}
+
+enum path_oddity path_oddity(struct str path)
+{
+	enum path_oddity odd = PATH_PLAIN;
+	size_t length = 0, dots = 0;	/* of the segment so far; dots while it has nothing else */
+	bool escaped;
+
+	for (size_t i = 1; i < path.n;) {
+		unsigned char c = next_byte(path, &i, &escaped);
+
+		if (c == '\\' || (escaped && (c == '/' || c == 0)) || (c == ';' && dots && dots == length && dots <= 2))
+			return PATH_UNSURE;
+		if (c == '/') {
+			if (length == 0 || (dots == length && dots <= 2))
+				odd = PATH_SEGMENTS;
+			length = dots = 0;
+			continue;
+		}
+		length++;
+		dots += c == '.' && dots + 1 == length;
+	}
+	return length && dots == length && dots <= 2 ? PATH_SEGMENTS : odd;
+}
+
 size_t path_normal(struct str path, char *out)
 {
 	return normal_segments(out, path_normal_escapes(path, out));

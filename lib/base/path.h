@@ -6,6 +6,17 @@
 #include <stddef.h>
 #include "lib/base/str.h"
 
+/* What in a path an origin may read otherwise than its normal form says. */
+enum path_oddity {
+	PATH_PLAIN,
+	PATH_SEGMENTS,	/* dot segments, written plainly or with escapes, or empty ones: the normal form has none */
+	PATH_UNSURE,	/* what is a slash or the end to some, and what the normal form keeps: a backslash, an encoded one, an
+			 * encoded slash, an encoded NUL, dot segments with parameters (`/..;x/`) */
+};
+
+/* The worst of what is odd in `path`, which begins with '/'. */
+enum path_oddity path_oddity(struct str path);
+
 /* Whether path_normal would change nothing. */
 bool path_is_normal(struct str path);
 

@@ -75,9 +75,27 @@ static void random_paths(void **state)
 	}
 }
 
+static void oddities(void **state)
+{
+	static const struct { const char *path; enum path_oddity is; } odd[] = {
+		{"/", PATH_PLAIN}, {"/a/b", PATH_PLAIN}, {"/a/", PATH_PLAIN}, {"/%7Ea/%41", PATH_PLAIN}, {"/a%2", PATH_PLAIN}, {"/%", PATH_PLAIN},
+		{"/...", PATH_PLAIN}, {"/.a", PATH_PLAIN}, {"/a.", PATH_PLAIN}, {"/..a/b", PATH_PLAIN}, {"/a;b/c", PATH_PLAIN}, {"/a..;/", PATH_PLAIN},
+		{"//", PATH_SEGMENTS}, {"//a", PATH_SEGMENTS}, {"/a//b", PATH_SEGMENTS}, {"/.", PATH_SEGMENTS}, {"/..", PATH_SEGMENTS},
+		{"/./a", PATH_SEGMENTS}, {"/a/../b", PATH_SEGMENTS}, {"/a/..", PATH_SEGMENTS}, {"/%2e/a", PATH_SEGMENTS}, {"/a/.%2E", PATH_SEGMENTS},
+		{"/a%2fb", PATH_UNSURE}, {"/a%2Fb", PATH_UNSURE}, {"/a\\b", PATH_UNSURE}, {"/a%5cb", PATH_UNSURE}, {"/a%00", PATH_UNSURE},
+		{"/..;/a", PATH_UNSURE}, {"/.;x/a", PATH_UNSURE}, {"/%2e%2e;/a", PATH_UNSURE}, {"/..%3b/a", PATH_UNSURE}, {"//a%2f", PATH_UNSURE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++)
+		if (path_oddity(str_of(odd[i].path)) != odd[i].is)
+			fail_msg("%s", odd[i].path);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(every_row), cmocka_unit_test(random_paths) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(every_row), cmocka_unit_test(random_paths),
+		cmocka_unit_test(oddities) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

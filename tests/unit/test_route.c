@@ -136,7 +136,8 @@ static void refuses(void **state)
 		{{.action = ROUTE_REDIRECT, .status = 301, .text = S("/{query}")}, "placeholders"},
 		{{.action = ROUTE_ANSWER, .status = 100}, "100"}, {{.action = ROUTE_ANSWER, .status = 204, .text = S("x")}, "no body"},
 		{{.action = ROUTE_ANSWER, .status = 200, .content_type = S("a\nb")}, "content type"},
-		{{.label = S("a\nb")}, "label"}, {{.rewrite = 3}, "rewrite 3"}, {{.rewrite_from = S("a")}, "begins with '/'"},
+		{{.label = S("a\nb")}, "label"}, {{.rewrite = 4}, "rewrite 4"}, {{.host = S("a/b")}, "host to send"},
+		{{.action = ROUTE_SPLIT}, "no service"}, {{.rewrite_from = S("a")}, "begins with '/'"},
 		{{.rewrite_to = S("/a?b")}, "begins with '/'"}, {{.rewrite_to = S("/a\rb")}, "begins with '/'"},
 		{{.request = host, .n_request = 1}, "'hOst' cannot"}, {{.response = length, .n_response = 1}, "'Content-Length' cannot"},
 		{{.request = split, .n_request = 1}, "control bytes"}, {{.response = name, .n_response = 1}, "proper name"},
@@ -163,7 +164,7 @@ static void equality(void **state)
 		.n_response = 2, .label = S("l"), .text = S("t"), .content_type = S("c"), .rewrite_from = S("/f"),
 		.rewrite_to = S("/t"), .request = a, .response = a, .body_limit = 1, .first_byte_ms = 2,
 		.between_bytes_ms = 3, .tunnel_ms = 4};
-	struct route_spec v[18];
+	struct route_spec v[20];
 	struct route *r = made(&base);
 	size_t n = 0, i;
 
@@ -171,6 +172,8 @@ static void equality(void **state)
 #define VARY(change) (v[n] = base, v[n].change, n++)
 	VARY(action = ROUTE_INVALID);
 	VARY(rewrite = REWRITE_STRIP);
+	VARY(odd_paths = ODD_PATHS_REFUSE);
+	VARY(host = (struct str)S("other"));
 	VARY(status = 201);
 	VARY(n_request = 1);
 	VARY(n_response = 1);

@@ -219,6 +219,49 @@ static void an_invalid_service_is_a_route(void **state)
 	endpoint_table_free(t);
 }
 
+/* How often each backend of route 0, whose share is an answer when it has no service, serves of `n`. */
+static void serve(struct snapshot *s, unsigned n, unsigned *one, unsigned *two, unsigned *none)
+{
+	const struct route *r;
+	size_t services;
+
+	*one = *two = *none = 0;
+	assert_int_equal(snapshot_find(s, &(struct route_query){.method = S("GET"), .path = S("/one")}, &r), ROUTE_FOUND);
+	while (n--) {
+		struct service *got = route_next_backend(r);
+
+		++*(!got ? none : got == snapshot_services(s, &services)[0] ? one : two);
+	}
+}
+
+static void backends_serve_by_weight(void **state)
+{
+	static const struct snapshot_backend backends[] = {{0, 70}, {1, 20}, {SNAPSHOT_NO_SERVICE, 10}, {1, 0}};
+	struct endpoint_table *t = endpoint_table_new();
+	struct world w = world_new(t);
+	struct snapshot *s, *again;
+	unsigned one, two, none;
+
+	(void)state;
+	w.routes[0].route.action = ROUTE_SPLIT;
+	w.routes[0].route.n_backends = 4;
+	w.routes[0].backends = backends;
+	s = built(&w, NULL);
+	for (unsigned run = 0; run < 20; run++) {	/* any run of 500, not the first alone */
+		serve(s, 500, &one, &two, &none);
+		assert_in_range(one, 345, 355);
+		assert_in_range(two, 95, 105);
+		assert_in_range(none, 45, 55);
+	}
+	again = built(&w, s);
+	assert_ptr_equal(snapshot_services(again, &(size_t){0})[0], snapshot_services(s, &(size_t){0})[0]);
+	snapshot_unref(s);
+	serve(again, 10, &one, &two, &none);
+	assert_int_equal(one + two + none, 10);
+	snapshot_unref(again);
+	endpoint_table_free(t);
+}
+
 static void an_empty_one_finds_nothing(void **state)
 {
 	struct endpoint_table *t = endpoint_table_new();
@@ -307,6 +350,7 @@ int main(void)
 		cmocka_unit_test(order_does_not_matter_for_sharing),
 		cmocka_unit_test(refuses_the_whole),
 		cmocka_unit_test(an_invalid_service_is_a_route),
+		cmocka_unit_test(backends_serve_by_weight),
 		cmocka_unit_test(an_empty_one_finds_nothing),
 		cmocka_unit_test(no_memory_leaks_nothing),
 #ifndef THIMBLE_SANITIZED

@@ -184,3 +184,81 @@ def test_a_busy_endpoint_is_passed_over_while_another_is_free(stage):
     assert free.answer().text() == "GET / 0"
     assert [free.get("/%d" % i).text() for i in range(6)] == ["GET /%d 0" % i for i in range(6)]
     gate.set()
+
+
+def shares(stage, weights, asks, workers):
+    origins = {n: named(stage, n) for n in weights}
+    p = stage.proxy({n: o.address for n, o in origins.items()}, workers=workers, log="access: off",
+                    routes=["{service: {%s}}" % ", ".join("%s: %d" % w for w in weights.items())])
+    got = dict.fromkeys(weights, 0)
+    clients = [stage.client(p) for _ in range(8)]
+    for i in range(asks):
+        got[clients[i % 8].get("/").text().split()[0]] += 1
+    return got
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_weights_divide_requests(stage, workers):
+    got = shares(stage, {"a": 70, "b": 25, "c": 5, "never": 0}, 500, workers)
+    for name, want in (("a", 350), ("b", 125), ("c", 25)):
+        assert abs(got[name] - want) <= 25, got
+    assert got["never"] == 0
+
+
+def test_a_service_without_endpoints_fails_in_its_share_alone(stage):
+    a = named(stage, "a")
+    p = stage.proxy({"a": a.address, "gone": []}, routes=["{service: {a: 4, gone: 1}}"])
+    c = stage.client(p)
+    statuses = [c.get("/").status for _ in range(100)]
+    assert 18 <= statuses.count(503) <= 22 and statuses.count(200) == 100 - statuses.count(503)
+
+
+def hosts(stage):
+    """An origin that says the Host and the target it was asked for."""
+    def script(c):
+        while True:
+            r = c.request()
+            if r is None:
+                return
+            c.reply("%s %s" % (r.get("host"), r.target))
+    return stage.origin(script)
+
+
+def test_the_host_that_a_route_sends(stage):
+    o = hosts(stage)
+    p = stage.proxy({"app": "{endpoints: ['%s'], host: endpoint}" % o.address},
+                    routes=["{path: /a, service: app, replace_host: 'inner.test:81'}", "{service: app}"])
+    c = stage.client(p)
+    assert c.get("/a/x", host="outer.test").text() == "inner.test:81 /a/x"
+    assert c.get("/", host="outer.test").text() == o.address + " /"
+
+
+def test_the_path_that_a_route_sends(stage):
+    o = hosts(stage)
+    p = stage.proxy({"app": o.address}, routes=["{path: {regex: '/v[0-9]+/.*'}, service: app, replace_path: /all}"])
+    c = stage.client(p)
+    assert c.get("/v1/x", host="h.test").text() == "h.test /all"
+    assert c.get("/v1/x?q=1&r", host="h.test").text() == "h.test /all?q=1&r"
+
+
+ODD = [("/a/../b", "/b"), ("/a//b?q=//", "/a/b?q=//"), ("//evil.test/x", "/evil.test/x"), ("/%2e%2E/x", "/x"), ("/a/.", "/a/"),
+       ("/.//evil.test", "/evil.test")]
+UNSURE = ["/a%2fb", "/x/..;/admin", "/a%00", "//a%5Cb"]
+
+
+@pytest.mark.parametrize("say", ["pass", "refuse", "redirect"])
+def test_odd_paths(stage, say):
+    c = world(stage, ["{service: web, odd_paths: %s}" % say], ["web"])
+    for target, normal in ODD:
+        r = c.get(target)
+        if say == "pass":
+            assert r.text() == "web " + target
+        elif say == "refuse":
+            assert r.status == 400, target
+        else:
+            assert (r.status, r.get("location")) == (308, normal)
+    for target in UNSURE:
+        r = c.get(target)
+        assert r.text() == "web " + target if say == "pass" else r.status == 400, target
+    for target in ("/", "/a/b?x=../y", "/...", "/%7e", "/a;b"):
+        assert c.get(target).text() == "web " + target
