@@ -154,6 +154,24 @@ struct conf_match {
 	struct conf_pair_list headers, query;
 };
 
+enum conf_rate_by { CONF_BY_ADDRESS, CONF_BY_ROUTE, CONF_BY_HEADER };
+
+/* How often requests may come: `count` in `period` seconds, `burst` at once. */
+struct conf_rate_limit {
+	struct conf_pos pos;
+	uint32_t count, period;
+	uint32_t burst;
+	enum conf_rate_by by;		/* what each has that is limited by itself */
+	struct str header;		/* of CONF_BY_HEADER */
+	struct str name;		/* in RateLimit fields; empty: it is not told */
+	uint32_t ipv4_prefix, ipv6_prefix;	/* of CONF_BY_ADDRESS: bits that make an address another one */
+};
+
+struct conf_rate_limit_list {
+	struct conf_rate_limit *items;
+	size_t count;
+};
+
 struct conf_route_timeouts {
 	uint64_t first_byte;	/* 0: off, as for the two below */
 	uint64_t between_bytes;
@@ -178,6 +196,8 @@ struct conf_route {
 	struct str replace_host;	/* an authority */
 	enum conf_odd_paths odd_paths;
 	struct conf_headers request_headers, response_headers;
+	struct conf_cidr_list allow, deny;	/* whose requests it takes; no `allow`: everybody's */
+	struct conf_rate_limit_list rate_limits;	/* all of them hold; no name twice */
 	uint64_t body_limit;		/* or CONF_NO_LIMIT */
 	struct conf_route_timeouts timeouts;
 };
@@ -194,6 +214,7 @@ struct conf_limits {
 	uint64_t unsent;		/* bytes the kernel may hold unsent of a client connection; 0: no bound */
 	uint64_t chunk_overhead;	/* framing bytes of a chunked body beyond its data */
 	uint64_t queue;			/* bytes of requests that wait for an upstream connection */
+	uint64_t rate_memory;		/* bytes of all that rate limits remember */
 };
 
 struct conf_timeouts {

@@ -58,6 +58,9 @@ static const struct conf_key keys[] = {
 	{CONF_LIMITS, "queue", CONF_T_SIZE, AT(conf_limits, queue), .fallback = "64KiB", .min = KIB, .max = 64 * MIB,
 	 .doc = "bytes of one dispatch queue, 8 for each request that waits in it; beyond: 503 (`queue_full`)"},
 
+	{CONF_LIMITS, "rate_memory", CONF_T_SIZE, AT(conf_limits, rate_memory), .fallback = "4MiB", .min = 4 * KIB,
+	 .max = 1024 * MIB, .doc = "all that `rate_limit` remembers, about 20 bytes for each client that was there lately"},
+
 	{CONF_TIMEOUTS, "head", CONF_T_DURATION, AT(conf_timeouts, head), .fallback = "10s", .min = 100, .max = HOUR,
 	 .doc = "from the first byte of a request to the end of its head"},
 	{CONF_TIMEOUTS, "body", CONF_T_DURATION, AT(conf_timeouts, body), .fallback = "30s", .min = 100, .max = DAY,
@@ -97,7 +100,7 @@ static const struct conf_key keys[] = {
 
 	{CONF_LISTEN, "address", CONF_T_ADDRESS, AT(conf_listen, address), .required = true, .doc = "where to listen"},
 	{CONF_LISTEN, "trusted_proxies", CONF_T_NETWORKS, AT(conf_listen, trusted_proxies), .shared = true,
-	 .fallback = "none",
+	 .fallback = "none", .words = "none",
 	 .doc = "peers whose X-Forwarded-* and Forwarded are believed; `\"unix:\"` for those on a unix socket"},
 	{CONF_LISTEN, "x_forwarded", CONF_T_WORD, AT(conf_listen, x_forwarded), .fallback = "append",
 	 .words = "append|replace|off", .shared = true, .doc = "X-Forwarded-For, -Proto and -Host"},
@@ -152,6 +155,12 @@ static const struct conf_key keys[] = {
 	 .doc = "changes to what endpoints see"},
 	{CONF_ROUTE, "response_headers", CONF_T_MAP, CONF_HEADERS, AT(conf_route, response_headers), .shared = true,
 	 .doc = "changes to what clients see"},
+	{CONF_ROUTE, "allow", CONF_T_NETWORKS, AT(conf_route, allow), .fallback = "all", .words = "all", .shared = true,
+	 .doc = "clients whose requests it takes; all others: 403"},
+	{CONF_ROUTE, "deny", CONF_T_NETWORKS, AT(conf_route, deny), .fallback = "none", .words = "none", .shared = true,
+	 .doc = "clients whose requests it does not take, even if they are in `allow`: 403"},
+	{CONF_ROUTE, "rate_limit", CONF_T_RATE_LIMITS, CONF_RATE_LIMIT, AT(conf_route, rate_limits), .fallback = "off",
+	 .words = "off", .shared = true, .doc = "how often requests may come; beyond: 429"},
 	{CONF_ROUTE, "body_limit", CONF_T_SIZE, AT(conf_route, body_limit), .inherits = "limits.body", .min = 1,
 	 .max = MIB * MIB, .words = "off", .word_value = CONF_NO_LIMIT, .shared = true,
 	 .doc = "the body of a request on this route"},
@@ -195,6 +204,21 @@ static const struct conf_key keys[] = {
 	 .doc = "between two pieces of an answer"},
 	{CONF_ROUTE_TIMEOUTS, "tunnel", CONF_T_DURATION, AT(conf_route_timeouts, tunnel),
 	 .inherits = "timeouts.tunnel", .min = 100, .max = 30 * DAY, .words = "off", .doc = "a tunnel without traffic"},
+
+	{CONF_RATE_LIMIT, "rate", CONF_T_RATE, .required = true, .doc = "requests in a second, a minute or an hour"},
+	{CONF_RATE_LIMIT, "burst", CONF_T_COUNT, AT(conf_rate_limit, burst), .fallback = "auto", .min = 1, .max = 1000000,
+	 .words = "auto", .doc = "requests that may come at once; auto: as many as `rate` names"},
+	{CONF_RATE_LIMIT, "by", CONF_T_RATE_BY, CONF_RATE_BY, .fallback = "address", .words = "address|route",
+	 .doc = "what is limited by itself: each client, the route as a whole, or each value of a header"},
+	{CONF_RATE_LIMIT, "name", CONF_T_TOKEN, AT(conf_rate_limit, name),
+	 .doc = "in RateLimit and RateLimit-Policy, without it `address`, `route` or `header`; off: the limit is not told"},
+	{CONF_RATE_LIMIT, "ipv4_prefix", CONF_T_COUNT, AT(conf_rate_limit, ipv4_prefix), .fallback = "32", .min = 1,
+	 .max = 32, .doc = "IPv4 clients that have so many bits in common are one"},
+	{CONF_RATE_LIMIT, "ipv6_prefix", CONF_T_COUNT, AT(conf_rate_limit, ipv6_prefix), .fallback = "64", .min = 1,
+	 .max = 128, .doc = "the same for IPv6"},
+
+	{CONF_RATE_BY, "header", CONF_T_RATE_HEADER, .required = true,
+	 .doc = "name of a request field; requests without it share a limit"},
 };
 
 const struct conf_key *conf_keys(size_t *count)
@@ -219,6 +243,8 @@ static const struct { const char *id, *name, *section; } nouns[CONF_NOUNS] = {
 	[CONF_ANSWER] = {"answer", "an answer", "answer"},
 	[CONF_HEADERS] = {"headers", "header changes", "headers"},
 	[CONF_ROUTE_TIMEOUTS] = {"route_timeouts", "the `timeouts` of a route", "timeouts of a route"},
+	[CONF_RATE_LIMIT] = {"rate_limit", "a rate limit", "rate_limit"},
+	[CONF_RATE_BY] = {"rate_by", "`by`", "by header"},
 };
 
 const char *conf_noun_id(enum conf_noun noun)

@@ -13,6 +13,7 @@ enum conf_noun {
 	CONF_TOP, CONF_LIMITS, CONF_TIMEOUTS, CONF_LOG, CONF_DEFAULTS,
 	CONF_LISTEN, CONF_SERVICE, CONF_ROUTE,
 	CONF_MATCH, CONF_PATH, CONF_PATTERN, CONF_REDIRECT, CONF_ANSWER, CONF_HEADERS, CONF_ROUTE_TIMEOUTS,
+	CONF_RATE_LIMIT, CONF_RATE_BY,
 	CONF_NOUNS,
 };
 
@@ -32,7 +33,7 @@ enum conf_type {
 	CONF_T_ADDRESS,		/* [struct conf_address] */
 	CONF_T_ENDPOINTS,	/* [struct conf_address_list] */
 	CONF_T_HOST,		/* keep, endpoint or a name [struct conf_service] */
-	CONF_T_NETWORKS,	/* [struct conf_cidr_list] */
+	CONF_T_NETWORKS,	/* or `words`: the empty list [struct conf_cidr_list] */
 	CONF_T_PROTOCOLS,	/* [struct conf_str_list] */
 	CONF_T_HEADER_MAP,	/* [struct conf_header_list] */
 	CONF_T_HEADER_NAMES,	/* [struct conf_header_list] */
@@ -51,6 +52,10 @@ enum conf_type {
 	CONF_T_NEW_HOST,
 	CONF_T_TARGET,		/* [struct conf_redirect] */
 	CONF_T_SERVICE,		/* the name of one, or names with weights [struct conf_route] */
+	CONF_T_RATE_LIMITS,	/* rates or maps of CONF_RATE_LIMIT, or `off` [struct conf_rate_limit_list] */
+	CONF_T_RATE,		/* [struct conf_rate_limit], as the next two */
+	CONF_T_RATE_BY,		/* one of `words`, or a map of CONF_RATE_BY */
+	CONF_T_RATE_HEADER,
 	CONF_T_LISTENS,		/* [struct conf], as the next three */
 	CONF_T_SERVICES,
 	CONF_T_ROUTES,

@@ -37,6 +37,7 @@ static const struct { const char *name, *is; } values[] = {
 		{"type": "array", "items": {"$ref": "#/$defs/endpoint"}, "maxItems": 10000}])},
 	{"network", JSON("anyOf": [{"type": "string", "pattern": "^unix:$|^[0-9A-Fa-f.:]+(/[0-9]+)?$"},
 		{"$ref": "#/$defs/variable"}])},
+	{"rate", JSON("anyOf": [{"type": "string", "pattern": "^[0-9]+/[smh]$"}, {"$ref": "#/$defs/variable"}])},
 	{"prefix", JSON("anyOf": [{"type": "string", "pattern": "^/([^?#]*[^?#*])?$"}, {"$ref": "#/$defs/variable"}])},
 	{"exact", JSON("anyOf": [{"type": "string", "pattern": "^/[^?#]*$"}, {"$ref": "#/$defs/variable"}])},
 	{"pair", JSON("anyOf": [{"$ref": "#/$defs/text_or_nothing"}, {"$ref": "#/$defs/pattern"}])},
@@ -51,10 +52,6 @@ static const char *const shapes[CONF_TYPES] = {
 	[CONF_T_VALUE] = JSON("$ref": "#/$defs/text"),
 	[CONF_T_ADDRESS] = JSON("$ref": "#/$defs/address"),
 	[CONF_T_ENDPOINTS] = JSON("$ref": "#/$defs/endpoints"),
-	[CONF_T_NETWORKS] = JSON("anyOf": [{"enum": ["none"]}, {"$ref": "#/$defs/network"},
-		{"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/network"},
-			{"type": "object", "properties": {"unix": {"enum": [null, ""]}}, "required": ["unix"],
-			 "additionalProperties": false}]}}]),
 	[CONF_T_PROTOCOLS] = JSON("anyOf": [{"enum": ["off"]}, {"$ref": "#/$defs/protocol"},
 		{"type": "array", "items": {"$ref": "#/$defs/protocol"}}]),
 	[CONF_T_HEADER_MAP] = JSON("type": "object", "maxProperties": 100, "propertyNames": {"$ref": "#/$defs/token"},
@@ -82,6 +79,8 @@ static const char *const shapes[CONF_TYPES] = {
 	[CONF_T_SERVICE] = JSON("anyOf": [{"$ref": "#/$defs/text"}, {"type": "object", "minProperties": 1, "maxProperties": 1024,
 		"additionalProperties": {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 1000000},
 		{"type": "string", "pattern": "^[0-9]+$"}, {"$ref": "#/$defs/variable"}]}}]),
+	[CONF_T_RATE] = JSON("$ref": "#/$defs/rate"),
+	[CONF_T_RATE_HEADER] = JSON("$ref": "#/$defs/token"),
 	[CONF_T_LISTENS] = JSON("anyOf": [{"$ref": "#/$defs/address"}, {"$ref": "#/$defs/listen"}, {"type": "array",
 		"items": {"anyOf": [{"$ref": "#/$defs/address"}, {"$ref": "#/$defs/listen"}]},
 		"minItems": 1, "maxItems": 256}]),
@@ -175,6 +174,13 @@ static void shape(FILE *to, const struct conf_key *k)
 		[CONF_T_WORD] = "",
 		[CONF_T_SINK] = JSON({"type": "string", "pattern": "/"}) ", ",
 		[CONF_T_HOST] = JSON({"type": ["string", "number"], "pattern": "^[^/*]+$"}) ", ",
+		[CONF_T_NETWORKS] = JSON({"$ref": "#/$defs/network"}, {"type": "array", "items": {"anyOf": [
+			{"$ref": "#/$defs/network"}, {"type": "object", "properties": {"unix": {"enum": [null, ""]}},
+			"required": ["unix"], "additionalProperties": false}]}}) ", ",
+		[CONF_T_RATE_LIMITS] = JSON({"$ref": "#/$defs/rate"}, {"$ref": "#/$defs/rate_limit"},
+			{"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/rate"}, {"$ref": "#/$defs/rate_limit"}]},
+			"minItems": 1, "maxItems": 8}) ", ",
+		[CONF_T_RATE_BY] = JSON({"$ref": "#/$defs/rate_by"}) ", ",
 	};
 
 	if (k->type == CONF_T_MAP) {

@@ -152,8 +152,10 @@ void conf_read_networks(struct conf_walk *w, const struct conf_key *k, const str
 	size_t count;
 	const struct conf_node *c = conf_walk_items(w, k, n, &count);
 
-	if (c == n && str_eq(n->text, STR("none")))
+	if (c == n && str_eq(n->text, str_of(k->words)))
 		count = 0;
+	else if (n->kind == CONF_NODE_LIST && !count && strcmp(k->words, "all") == 0)
+		conf_errors_add(w->errors, n->pos, "`%s` is an empty list; leave it out, or write `all`", k->name);
 	list.items = conf_walk_alloc(w, count * sizeof *list.items);
 	if (!list.items)
 		return;

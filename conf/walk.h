@@ -55,6 +55,7 @@ conf_reader conf_read_listens, conf_read_address_key;					/* place.c */
 conf_reader conf_read_services, conf_read_endpoints, conf_read_host_mode;
 conf_reader conf_read_path, conf_read_prefix, conf_read_exact, conf_read_path_regex;	/* match.c */
 conf_reader conf_read_new_prefix, conf_read_new_path, conf_read_new_host, conf_read_methods, conf_read_pairs, conf_read_pattern, conf_read_matches;
+conf_reader conf_read_rate_limits, conf_read_rate, conf_read_rate_by, conf_read_rate_header;	/* rate.c */
 conf_reader conf_read_routes, conf_read_hosts, conf_read_target, conf_read_service_name;	/* route.c */
 
 /* The order of lists of pairs in which equal ones meet; `fold`: of headers. */

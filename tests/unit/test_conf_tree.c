@@ -163,6 +163,58 @@ static void unix_peers_are_trusted_by_a_word(void **state)
 	}
 }
 
+static void assert_limit(const struct conf_rate_limit *r, uint32_t count, uint32_t period, uint32_t burst,
+			 enum conf_rate_by by, const char *name)
+{
+	assert_int_equal(r->count, count);
+	assert_int_equal(r->period, period);
+	assert_int_equal(r->burst, burst);
+	assert_int_equal(r->by, by);
+	assert_str(r->name, name);
+}
+
+static void who_may_come_and_how_often(void **state)
+{
+	struct conf *c = parse_ok("defaults: {allow: [10.0.0.0/8, 'unix:'], deny: 10.1.2.3, rate_limit: 7/h}\n"
+		"limits: {rate_memory: 1MiB}\n"
+		"routes:\n"
+		"- {answer: {}}\n"
+		"- {path: /a, allow: all, deny: none, rate_limit: off, answer: {}}\n"
+		"- {path: /b, allow: fd00::/8, deny: [], answer: {}, rate_limit: [100/m, {rate: 5/s, burst: 9, by: route},\n"
+		"   {rate: 1/s, by: {header: X-Key}, name: off}, {rate: 1000000/h, by: {header: X-Key}},\n"
+		"   {rate: 2/s, name: net, ipv4_prefix: 24, ipv6_prefix: 48, burst: auto, by: address}]}\n");
+	const struct conf_route *r = c->routes;
+
+	(void)state;
+	assert_int_equal(c->limits.rate_memory, 1 << 20);
+	assert_int_equal(r[0].allow.count, 2);
+	assert_int_equal(r[0].allow.items[1].kind, CONF_UNIX);
+	assert_int_equal(r[0].deny.count, 1);
+	assert_int_equal(r[0].deny.items[0].bits, 32);
+	assert_int_equal(r[0].rate_limits.count, 1);
+	assert_limit(r[0].rate_limits.items, 7, 3600, 7, CONF_BY_ADDRESS, "address");
+	assert_true(!r[1].allow.count && !r[1].deny.count && !r[1].rate_limits.count);
+	assert_int_equal(r[2].allow.count, 1);
+	assert_int_equal(r[2].deny.count, 0);
+	assert_int_equal(r[2].rate_limits.count, 5);
+	assert_limit(&r[2].rate_limits.items[0], 100, 60, 100, CONF_BY_ADDRESS, "address");
+	assert_int_equal(r[2].rate_limits.items[0].ipv4_prefix, 32);
+	assert_int_equal(r[2].rate_limits.items[0].ipv6_prefix, 64);
+	assert_str(r[2].rate_limits.items[0].header, "");
+	assert_limit(&r[2].rate_limits.items[1], 5, 1, 9, CONF_BY_ROUTE, "route");
+	assert_limit(&r[2].rate_limits.items[2], 1, 1, 1, CONF_BY_HEADER, "");
+	assert_str(r[2].rate_limits.items[2].header, "X-Key");
+	assert_limit(&r[2].rate_limits.items[3], 1000000, 3600, 1000000, CONF_BY_HEADER, "header");
+	assert_limit(&r[2].rate_limits.items[4], 2, 1, 2, CONF_BY_ADDRESS, "net");
+	assert_int_equal(r[2].rate_limits.items[4].ipv4_prefix, 24);
+	assert_int_equal(r[2].rate_limits.items[4].ipv6_prefix, 48);
+	conf_free(c);
+	c = parse_ok("routes: [{answer: {}}]\n");
+	assert_true(!c->routes->allow.count && !c->routes->deny.count && !c->routes->rate_limits.count);
+	assert_int_equal(c->limits.rate_memory, 4 << 20);
+	conf_free(c);
+}
+
 static void what_is_odd_is_warned_of(void **state)
 {
 	struct conf *c = parse_ok("services:\n  old: 1.2.3.4:5\n  web: []\n  older: []\n"
@@ -418,6 +470,7 @@ int main(void)
 		cmocka_unit_test(listeners_are_read),
 		cmocka_unit_test(services_and_routes_are_read),
 		cmocka_unit_test(unix_peers_are_trusted_by_a_word),
+		cmocka_unit_test(who_may_come_and_how_often),
 		cmocka_unit_test(what_is_odd_is_warned_of),
 		cmocka_unit_test(paths_are_normal),
 		cmocka_unit_test(matches_are_read),

@@ -116,6 +116,7 @@ static struct json noun_find(const char *text, enum conf_noun noun)
 		[CONF_LISTEN] = "listen", [CONF_SERVICE] = "service", [CONF_ROUTE] = "route", [CONF_MATCH] = "match",
 		[CONF_PATH] = "path", [CONF_PATTERN] = "pattern", [CONF_REDIRECT] = "redirect",
 		[CONF_ANSWER] = "answer", [CONF_HEADERS] = "headers", [CONF_ROUTE_TIMEOUTS] = "route_timeouts",
+		[CONF_RATE_LIMIT] = "rate_limit", [CONF_RATE_BY] = "rate_by",
 	};
 	struct json root = {text};
 

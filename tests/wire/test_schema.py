@@ -194,6 +194,11 @@ TAKEN = [
     (R + ("headers",), {"A": 1, "B": None, "C": {"regex": 1}}), (R + ("query",), {"a[]": "", "b": {"regex": "x"}}),
     (R + ("matches",), [{"path": "/a", "method": "GET"}, {"headers": {"A": "b"}}, {}]),
     (R + ("response_headers",), {"remove": "A", "add": {"B": "c"}}), (R + ("body_limit",), "off"),
+    (R + ("allow",), "all"), (R + ("allow",), ["10.0.0.0/8", {"unix": ""}]), (R + ("deny",), []), (R + ("deny",), "::1"),
+    (R + ("rate_limit",), "off"), (R + ("rate_limit",), "10/s"), (("defaults",), {"rate_limit": "1/h", "allow": "unix:", "deny": "none"}),
+    (R + ("rate_limit",), {"rate": "10/m", "burst": 5, "by": "route", "name": "a", "ipv4_prefix": 24, "ipv6_prefix": "48"}),
+    (R + ("rate_limit",), ["1/s", {"rate": "1/s", "by": {"header": "A"}, "burst": "auto"}, {"rate": "${NONE:-1/s}", "name": "off"}]),
+    (("limits", "rate_memory"), "1MiB"),
     (R,  {"answer": {"status": "404", "body": None}}), (R, {"answer": {"status": 599, "body": 7}}), (R, {"answer": {}}),
     (R, {"redirect": {"to": "/x", "status": "308"}}), (R, {"redirect": {"to": "https://{host}{path}", "status": 301}}),
 ]
@@ -219,6 +224,11 @@ REFUSED = [
     (R + ("path",), "a"), (R + ("path",), "/a/*"), (R + ("path",), {}), (R + ("path",), {"prefix": "/", "exact": "/"}),
     (R + ("method",), "get"), (R + ("method",), []), (R + ("host",), []), (R + ("headers",), ["A"]), (R + ("headers",), {"A b": 1}),
     (R + ("headers",), {"A": ["b"]}), (R + ("query",), {"a&b": 1}), (R + ("matches",), []), (R + ("matches",), {}),
+    (R + ("allow",), "none"), (R + ("deny",), "all"), (R + ("allow",), {}), (R + ("deny",), ["x.test"]),
+    (R + ("rate_limit",), "10"), (R + ("rate_limit",), 10), (R + ("rate_limit",), []), (R + ("rate_limit",), ["off"]),
+    (R + ("rate_limit",), {"burst": 1}), (R + ("rate_limit",), {"rate": "1/d"}), (R + ("rate_limit",), {"rate": "1/s", "nosuch": 1}),
+    (R + ("rate_limit",), {"rate": "1/s", "by": "ip"}), (R + ("rate_limit",), {"rate": "1/s", "by": {}}),
+    (R + ("rate_limit",), {"rate": "1/s", "burst": 0}), (R + ("rate_limit",), {"rate": "1/s", "ipv4_prefix": 0}),
     (R, {"service": "a", "path": "/", "matches": [{}]}), (R + ("strip_prefix",), "maybe"), (R + ("body_limit",), 5),
 ]
 
