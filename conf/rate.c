@@ -79,6 +79,8 @@ void conf_read_rate_header(struct conf_walk *w, const struct conf_key *k, const 
 		conf_errors_add(w->errors, n->pos, "`%.60s` is not a header name", n->text.p);
 		return;
 	}
+	if (conf_header_refused(n->text))
+		conf_errors_add(w->errors, n->pos, "`%.60s` is not among the fields that requests are told apart by", n->text.p);
 	r->by = CONF_BY_HEADER;
 	r->header = conf_walk_dup(w, n->text);
 }

@@ -9,6 +9,7 @@
  * is the last that does not begin behind it. */
 #include "dispatch/networks.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lib/base/hash.h"
@@ -39,16 +40,59 @@ static bool same_bits(const uint8_t *a, const uint8_t *b, unsigned bits)
 	return memcmp(a, b, whole) == 0 && (rest == 0 || (a[whole] ^ b[whole]) >> (8 - rest) == 0);
 }
 
+void network_mask(uint8_t *to, const uint8_t *ip, unsigned bits)
+{
+	memcpy(to, ip, bits / 8);
+	if (bits % 8)
+		to[bits / 8] = (uint8_t)(ip[bits / 8] & ~(0xffu >> bits % 8));
+}
+
+/* Whether `s` is a port behind an address: ":80". */
+static bool is_port(struct str s)
+{
+	size_t i;
+
+	for (i = 1; i < s.n; i++)
+		if (s.p[i] < '0' || s.p[i] > '9')
+			return false;
+	return s.n > 1 && s.n <= 6 && s.p[0] == ':';
+}
+
+enum err network_read_address(struct str text, uint8_t *family, uint8_t ip[16])
+{
+	bool brackets = text.n && text.p[0] == '[';
+	const char *end = !text.n ? NULL : memchr(text.p, brackets ? ']' : ':', text.n);
+	struct str rest = {end, end ? text.n - (size_t)(end - text.p) : 0};
+	char z[INET6_ADDRSTRLEN] = "";
+	uint8_t v[16];
+
+	if (brackets && end) {
+		text = (struct str){text.p + 1, (size_t)(end - text.p) - 1};
+		rest = (struct str){end + 1, rest.n - 1};
+		if (rest.n && !is_port(rest))
+			return ERR_SYNTAX;
+	} else if (is_port(rest)) {
+		text.n -= rest.n;	/* `1.2.3.4:80`; behind the first colon of an IPv6 address there is another */
+	}
+	if (!text.n || text.n >= sizeof(z) || memchr(text.p, '\0', text.n))
+		return ERR_SYNTAX;
+	memcpy(z, text.p, text.n);
+	if (!brackets && inet_pton(AF_INET, z, ip) == 1) {
+		*family = NETWORK_IP4;
+		return OK;
+	}
+	if (inet_pton(AF_INET6, z, v) != 1)
+		return ERR_SYNTAX;
+	*family = is_mapped(v) ? NETWORK_IP4 : NETWORK_IP6;
+	memcpy(ip, is_mapped(v) ? v + 12 : v, is_mapped(v) ? 4 : 16);
+	return OK;
+}
+
 /* Writes a block at `to`: its address without what is behind its bits, and its bits. */
 static void put(uint8_t *to, const uint8_t *ip, unsigned bits, unsigned width)
 {
-	unsigned i;
-
-	for (i = 0; i < width; i++) {
-		unsigned left = bits > 8 * i ? bits - 8 * i : 0;
-
-		to[i] = (uint8_t)(left >= 8 ? ip[i] : ip[i] & ~(0xffu >> left));
-	}
+	memset(to, 0, width);
+	network_mask(to, ip, bits);
 	to[width] = (uint8_t)bits;
 }
 

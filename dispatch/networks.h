@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "lib/base/err.h"
+#include "lib/base/str.h"
 
 enum network_family { NETWORK_UNIX = 0, NETWORK_IP4 = 4, NETWORK_IP6 = 6 };
 
@@ -15,6 +16,13 @@ struct network {
 	uint8_t bits;		/* at most 32, or 128; 0 is every address of the family */
 	uint8_t ip[16];		/* network order, the first 4 for IPv4; what is behind `bits` does not count */
 };
+
+/* The first `bits` of `ip` to `to`, which keeps the rest of its bytes; those in between are zeros. */
+void network_mask(uint8_t *to, const uint8_t *ip, unsigned bits);
+
+/* An address as proxies write it: IPv4 or IPv6, the latter also in brackets, with or without a port.  Its 4 or 16 bytes
+ * to `ip`, and which it is to *family; an IPv4-mapped one is the IPv4 address.  ERR_SYNTAX. */
+MUST_USE enum err network_read_address(struct str text, uint8_t *family, uint8_t ip[16]);
 
 struct networks;
 

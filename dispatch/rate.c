@@ -338,19 +338,19 @@ static void shard_trim(struct rate_table *t, struct shard *s, uint64_t now)
 		return;	/* it stays larger than it need be */
 }
 
-bool rate_table_trim(struct rate_table *t, uint64_t now_us)
+size_t rate_table_trim(struct rate_table *t, uint64_t now_us)
 {
 	struct shard *s = atomic_load_explicit(&t->shards, memory_order_acquire);
-	bool some = false;
+	size_t left = 0;
 	uint32_t i;
 
 	for (i = 0; s && i < t->n_shards; i++) {
 		pthread_mutex_lock(&s[i].lock);
 		shard_trim(t, &s[i], now_us * NS_PER_US);
-		some |= s[i].cap > 0;
+		left += slots_bytes(s[i].cap);
 		pthread_mutex_unlock(&s[i].lock);
 	}
-	return some;
+	return left;
 }
 
 struct rate_stats rate_table_stats(struct rate_table *t)

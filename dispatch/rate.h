@@ -71,8 +71,8 @@ MUST_USE enum err rate_table_take(struct rate_table *t, const struct rate *r, ui
 void rate_table_give(struct rate_table *t, const struct rate *r, uint64_t key);
 
 /* Once in a while: forgets the buckets that are full again and gives back the memory that is not needed.
- * Whether there is some left. */
-bool rate_table_trim(struct rate_table *t, uint64_t now_us);
+ * Bytes of those that are left. */
+size_t rate_table_trim(struct rate_table *t, uint64_t now_us);
 struct rate_stats rate_table_stats(struct rate_table *t);
 
 #endif

@@ -24,6 +24,8 @@
 	CAUSE(UNDERSCORE, "underscore", 400, "", "a field name contains an underscore") \
 	CAUSE(MAX_FORWARDS, "max_forwards", 200, "", "Max-Forwards is 0, so it is the proxy that answers") \
 	CAUSE(TRACE_HERE, "trace_here", 501, "http_request_denied", "TRACE is not answered by the proxy itself") \
+	CAUSE(ADDRESS_DENIED, "address_denied", 403, "", "this route is not open to this client") \
+	CAUSE(RATE_LIMITED, "rate_limited", 429, "", "too many requests in too short a time") \
 	/* routing */ \
 	CAUSE(NO_ROUTE, "no_route", 404, "", "no route matches this host and path") \
 	CAUSE(NO_SERVICE, "no_service", 500, "proxy_configuration_error", "the route has no valid service") \

@@ -340,15 +340,25 @@ size_t client_ip(const struct conn *c, char *text)
 	return (size_t)(p - text);
 }
 
+uint8_t client_address(const struct conn *c, uint8_t ip[16])
+{
+	if (is_unix(c))
+		return NETWORK_UNIX;
+	if (c->t.flags & CONN_V6) {
+		memcpy(ip, c->peer.v6->ip, 16);
+		return NETWORK_IP6;
+	}
+	memcpy(ip, &c->peer.v4, 4);
+	return NETWORK_IP4;
+}
+
 bool client_trusted(const struct worker *w, const struct conn *c)
 {
 	const struct networks *trusted = w->settings->listeners[c->listener].trusted;
+	uint8_t ip[16], family;
 
 	if (!trusted)
 		return false;
-	if (is_unix(c))
-		return networks_has(trusted, NETWORK_UNIX, NULL);
-	if (c->t.flags & CONN_V6)
-		return networks_has(trusted, NETWORK_IP6, c->peer.v6->ip);
-	return networks_has(trusted, NETWORK_IP4, (const uint8_t *)&c->peer.v4);
+	family = client_address(c, ip);
+	return networks_has(trusted, family, ip);
 }

@@ -33,6 +33,8 @@ void client_next(struct worker *w, struct conn *c, struct buf **rest, enum clien
 /* The client's address as text, without the port, into `text` (46 bytes); its length.  "unknown" (RFC 7239 6.2)
  * for a unix socket. */
 size_t client_ip(const struct conn *c, char *text);
+/* The same as networks have it: the enum network_family, and to `ip` the 4 or 16 bytes that there are. */
+uint8_t client_address(const struct conn *c, uint8_t ip[16]);
 /* Whether its listener trusts it. */
 bool client_trusted(const struct worker *w, const struct conn *c);
 

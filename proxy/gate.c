@@ -7,11 +7,13 @@
 #include "proxy/gate.h"
 
 #include "lib/base/check.h"
+#include "proxy/admit.h"
 
 #define EDIT_ROOM 32	/* fields that gates may add to a head that was held */
 
 static gate_fn *const gates[POLICY_N] = {
-	[POLICY_ADDRESSES] = NULL,
+	[POLICY_ADDRESSES] = admit_addresses,
+	[POLICY_RATE] = admit_rate,
 };
 
 static enum gate_said ask_from(struct exchange *x, struct head *h, unsigned first)

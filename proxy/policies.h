@@ -8,7 +8,9 @@
 #include "dispatch/error.h"
 #include "dispatch/policy.h"
 
+struct conf_cidr_list;
 struct conf_route;
+struct networks;
 
 /* While a snapshot is made; all zero to begin with. */
 struct policies {
@@ -24,5 +26,8 @@ bool policies_make(struct policies *p, const struct conf_route *c, struct policy
 void policies_why(const struct policies *p, size_t route, struct snapshot_error *err);
 
 void policies_fini(struct policies *p);
+
+/* The set of a list of networks, NULL for an empty list, moved to the caller; false: no memory. */
+bool policies_networks(struct networks **to, const struct conf_cidr_list *list) MUST_USE;
 
 #endif

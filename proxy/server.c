@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "conf/conf.h"
+#include "dispatch/rate.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "proxy/log.h"
@@ -27,6 +28,8 @@
 
 #define BACKLOG 4096
 #define CUT_MS 1000		/* what workers get to end once all is cut */
+#define RATES_FIRST_MS 1000	/* how often buckets of rate limits are looked after */
+#define RATES_LAST_MS 60000	/* while none becomes full again */
 #define FILES_MIN 64		/* open files without which it makes no sense to start */
 
 struct main {
@@ -38,6 +41,9 @@ struct main {
 	unsigned n_workers;
 	_Atomic unsigned ended;			/* workers whose thread is about to end */
 	unsigned signals;			/* SIGTERM and SIGINT so far */
+	uint32_t rates_since, rates_wait;	/* ms: when buckets were looked after, and until they are again; 0: not */
+	size_t rates_left;			/* bytes of buckets then */
+	uint64_t rates_evicted;			/* told so far */
 };
 
 struct thread_arg {
@@ -51,6 +57,14 @@ static uint32_t now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint32_t)(t.tv_sec * 1000 + t.tv_nsec / 1000000);
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
 /* --- start --- */
@@ -173,7 +187,9 @@ static enum server_exit prepare(struct main *m, const struct conf *c)
 
 	m->settings = settings_new(c);
 	m->endpoints = endpoint_table_new();
-	if (m->settings && m->endpoints)
+	if (m->settings)
+		m->server.rates = rate_table_new(m->settings->rate_memory);
+	if (m->settings && m->endpoints && m->server.rates)
 		m->snapshot = settings_snapshot(c, m->endpoints, &err);
 	if (m->snapshot)
 		return SERVER_OK;
@@ -209,6 +225,54 @@ static bool start_threads(struct main *m)
 		}
 	}
 	return true;
+}
+
+/* --- rate limits --- */
+
+void server_rates_used(struct server *s)
+{
+	if (!atomic_load_explicit(&s->rates_used, memory_order_relaxed) && !atomic_exchange(&s->rates_used, true))
+		loop_wake(s->loop);
+}
+
+static void trim_rates(struct main *m)
+{
+	uint64_t evicted = rate_table_stats(m->server.rates).evicted;
+	size_t before = m->rates_left, left;
+
+	if (evicted != m->rates_evicted)
+		log_warn("limits.rate_memory is used up: rate limits forgot %llu clients early",
+			 (unsigned long long)(evicted - m->rates_evicted));
+	m->rates_evicted = evicted;
+	/* first: who takes from a bucket that was looked at already sets it again */
+	atomic_store(&m->server.rates_used, false);
+	left = m->rates_left = rate_table_trim(m->server.rates, now_us());
+	if (!left) {
+		m->rates_wait = 0;
+		malloc_trim(0);
+		return;
+	}
+	atomic_store(&m->server.rates_used, true);
+	m->rates_wait = left != before ? RATES_FIRST_MS : 2 * m->rates_wait;
+	m->rates_wait += (uint32_t)(left >> 14);	/* many take long: 1 ms in 256 at most */
+	if (m->rates_wait > RATES_LAST_MS)
+		m->rates_wait = RATES_LAST_MS;
+}
+
+/* Looks after the buckets when it is time.  In how many ms it will be; -1: not before a worker says so. */
+static int64_t tend_rates(struct main *m)
+{
+	uint32_t now = now_ms();
+
+	if (m->rates_wait && now - m->rates_since >= m->rates_wait) {
+		trim_rates(m);
+		m->rates_since = now;
+	}
+	if (!m->rates_wait && atomic_load(&m->server.rates_used)) {
+		m->rates_wait = RATES_FIRST_MS;
+		m->rates_since = now;
+	}
+	return m->rates_wait ? (int64_t)(m->rates_wait - (now - m->rates_since)) : -1;
 }
 
 /* --- signals --- */
@@ -266,7 +330,7 @@ static bool catch_signals(struct main *m)
 
 static void log_counters(const struct main *m)
 {
-	uint64_t sum;
+	uint64_t sum, evicted;
 	char line[2048];
 	size_t n = 0;
 
@@ -293,6 +357,9 @@ static void log_counters(const struct main *m)
 					      codec_fault_token(f).p, (unsigned long long)sum);
 	}
 #undef SUM
+	evicted = rate_table_stats(m->server.rates).evicted;
+	if (evicted && n < sizeof line - 64)
+		n += (size_t)snprintf(line + n, sizeof line - n, " rates_evicted=%llu", (unsigned long long)evicted);
 	log_info("served:%s", n ? line : " nothing");
 }
 
@@ -304,7 +371,9 @@ static void wait_for_end(struct main *m)
 	int64_t wait = -1;
 
 	while (atomic_load(&m->ended) < m->n_workers) {
-		loop_pass(m->server.loop, now_ms(), wait);
+		int64_t tend = tend_rates(m);
+
+		loop_pass(m->server.loop, now_ms(), wait < 0 || (tend >= 0 && tend < wait) ? tend : wait);
 		if (!m->signals)
 			continue;
 		if (!draining) {
@@ -342,6 +411,7 @@ static void clean_up(struct main *m)
 	mem_free(m->workers);
 	snapshot_unref(m->snapshot);
 	endpoint_table_free(m->endpoints);
+	rate_table_free(m->server.rates);
 	settings_free(m->settings);
 	loop_free(m->server.loop);
 }

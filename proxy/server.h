@@ -10,12 +10,15 @@
 
 struct conf;
 struct loop;
+struct rate_table;
 
 struct server {
 	struct budget_root budget;
 	_Atomic uint64_t fds;		/* descriptors of clients and upstreams, all workers */
 	_Atomic uint64_t clients;	/* client connections, all workers */
 	_Atomic bool trim;		/* many connections have gone: give heap memory back to the system */
+	struct rate_table *rates;	/* owned: buckets of all rate limits */
+	_Atomic bool rates_used;	/* there may be some, so that they are to be looked after */
 	struct loop *loop;		/* owned: the main thread's; woken for what is asked of it here */
 };
 
@@ -30,5 +33,8 @@ enum server_exit {
  * timeouts.drain, and returns; a second signal ends the process at once.  SIGUSR1
  * opens the log files again.  `hint` (may be NULL) is said once it is ready. */
 enum server_exit server_run(struct conf *c, const char *hint) MUST_USE;
+
+/* By a worker that has taken from a bucket of `rates`: the main thread gives back their memory some time. */
+void server_rates_used(struct server *s);
 
 #endif

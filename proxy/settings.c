@@ -59,25 +59,6 @@ static bool make_via(struct arena *a, struct str *via, struct str name)
 	return true;
 }
 
-/* Makes the set of a list, NULL for an empty one; false: no memory. */
-static bool networks_of(struct networks **to, const struct conf_cidr_list *list)
-{
-	struct network *n = list->count ? mem_alloc(list->count * sizeof *n) : NULL;
-
-	for (size_t i = 0; n && i < list->count; i++) {
-		const struct conf_cidr *c = &list->items[i];
-
-		n[i] = (struct network){
-			.family = c->kind == CONF_UNIX ? NETWORK_UNIX : c->kind == CONF_INET6 ? NETWORK_IP6 : NETWORK_IP4,
-			.bits = c->bits,
-		};
-		memcpy(n[i].ip, c->ip, 16);
-	}
-	*to = n ? networks_new(n, list->count) : NULL;
-	mem_free(n);
-	return *to || !list->count;
-}
-
 static bool make_listener(struct arena *a, struct listener *l, const struct conf_listen *c)
 {
 	address_of(&l->address, &c->address);
@@ -91,7 +72,7 @@ static bool make_listener(struct arena *a, struct listener *l, const struct conf
 	l->n_upgrade = (unsigned)c->upgrade.count;
 	l->upgrade = arena_alloc(a, l->n_upgrade * sizeof *l->upgrade + 1);
 	if (!l->label.p || !l->request_id.p || !l->upgrade || !make_via(a, l->via, c->via) ||
-	    !networks_of(&l->trusted, &c->trusted_proxies))
+	    !policies_networks(&l->trusted, &c->trusted_proxies))
 		return false;
 	for (unsigned i = 0; i < l->n_upgrade; i++) {
 		l->upgrade[i] = dup_z(a, c->upgrade.items[i]);
@@ -162,6 +143,7 @@ struct settings *settings_new(const struct conf *c)
 	};
 	s->replay = clamp32(c->limits.replay);
 	s->queue = clamp32(c->limits.queue);
+	s->rate_memory = c->limits.rate_memory;
 	s->connections = c->limits.connections;
 	count_fds(s);
 	return s;

@@ -73,9 +73,9 @@ static void torture_start(void)
 
 static const struct story *find(const char *name, int i)
 {
-	const struct story *lists[] = { stories, stories_queue, stories_retry };
+	const struct story *lists[] = { stories, stories_queue, stories_retry, stories_admit };
 
-	for (unsigned l = 0; l < 3; l++)
+	for (unsigned l = 0; l < sizeof lists / sizeof lists[0]; l++)
 		for (const struct story *s = lists[l]; s->name; s++)
 			if (name ? strcmp(s->name, name) == 0 : i-- == 0)
 				return s;

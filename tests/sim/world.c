@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "conf/conf.h"
+#include "dispatch/rate.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "proxy/pool.h"
@@ -56,7 +57,9 @@ static bool load(const char *text)
 	conf_errors_fini(&errors);
 	world.settings = settings_new(c);
 	world.endpoints = endpoint_table_new();
-	if (world.settings && world.endpoints)
+	if (world.settings)
+		world.server.rates = rate_table_new(world.settings->rate_memory);
+	if (world.settings && world.endpoints && world.server.rates)
 		world.snapshot = settings_snapshot(c, world.endpoints, &err);
 	conf_free(c);
 	return world.snapshot;
@@ -67,10 +70,12 @@ static void unload(void)
 	snapshot_unref(world.snapshot);
 	endpoint_table_free(world.endpoints);
 	settings_free(world.settings);
+	rate_table_free(world.server.rates);
 	loop_free(world.server.loop);
 	world.snapshot = NULL;
 	world.endpoints = NULL;
 	world.settings = NULL;
+	world.server.rates = NULL;
 	world.server.loop = NULL;
 }
 

@@ -216,6 +216,8 @@ static const struct { const char *text, *errors; } bad[] = {
 	{ROUTE("{service: web, rate_limit: {rate: 5/s, by: [route]}}"), "3:46: `by` needs a text, not a list\n"},
 	{ROUTE("{service: web, rate_limit: {rate: 5/s, by: {}}}"), "3:46: `by` needs `header`\n"},
 	{ROUTE("{service: web, rate_limit: {rate: 5/s, by: {header: a b}}}"), "3:55: `a b` is not a header name\n"},
+	{ROUTE("{service: web, rate_limit: {rate: 5/s, by: {header: host}}}"),
+	 "3:55: `host` is not among the fields that requests are told apart by\n"},
 	{ROUTE("{service: web, rate_limit: {rate: 5/s, name: a/b}}"),
 	 "3:48: `name` must be a word of letters, digits and `-`, or off, not `a/b`\n"},
 	{ROUTE("{service: web, rate_limit: {rate: 5/s, ipv4_prefix: 33}}"),

@@ -177,6 +177,54 @@ static void random_sets(void **state)
 	assert_true(hits > 1000 && misses > 1000);
 }
 
+static void addresses_as_proxies_write_them(void **state)
+{
+	static const struct { const char *text, *is; } rows[] = {
+		{"192.0.2.1", "192.0.2.1"}, {"192.0.2.1:80", "192.0.2.1"}, {"192.0.2.1:65535", "192.0.2.1"}, {"0.0.0.0", "0.0.0.0"},
+		{"2001:db8::1", "2001:db8::1"}, {"[2001:db8::1]", "2001:db8::1"}, {"[2001:db8::1]:443", "2001:db8::1"},
+		{"::", "::"}, {"::1", "::1"}, {"1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8"}, {"::ffff:192.0.2.1", "192.0.2.1"},
+		{"[::ffff:c000:201]:1", "192.0.2.1"}, {"::192.0.2.1", "::192.0.2.1"},
+	};
+	static const char *const wrong[] = {
+		"", "unknown", "_hidden", "192.0.2", "192.0.2.1:", "192.0.2.1:123456", "192.0.2.1:8o", "192.0.2.1:80:80", "192.0.2.01",
+		"256.0.0.1", "192.0.2.1 ", " 192.0.2.1", "[192.0.2.1]", "[::1", "[::1]80", "[::1]:", "[]", "[", "::1]", "fe80::1%1",
+		"192.0.2.1/32", "\"192.0.2.1\"", ":80", ":", "1:2:3:4:5:6:7:8:9", "[[::1]]",
+		"0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0001",
+	};
+	uint8_t family, ip[16];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		char text[INET6_ADDRSTRLEN];
+
+		assert_int_equal(network_read_address((struct str){rows[i].text, strlen(rows[i].text)}, &family, ip), OK);
+		assert_int_equal(family, strchr(rows[i].is, ':') ? NETWORK_IP6 : NETWORK_IP4);
+		inet_ntop(family == NETWORK_IP4 ? AF_INET : AF_INET6, ip, text, sizeof(text));
+		assert_string_equal(text, rows[i].is);
+	}
+	family = 77;
+	memset(ip, 77, sizeof(ip));
+	for (size_t i = 0; i < COUNT(wrong); i++) {
+		assert_int_equal(network_read_address((struct str){wrong[i], strlen(wrong[i])}, &family, ip), ERR_SYNTAX);
+		assert_true(family == 77 && ip[0] == 77 && ip[15] == 77);
+	}
+	assert_int_equal(network_read_address(STR("1.2.3.4\0"), &family, ip), ERR_SYNTAX);
+}
+
+static void masks(void **state)
+{
+	uint8_t all[16], to[16];
+
+	(void)state;
+	memset(all, 0xff, sizeof(all));
+	for (unsigned bits = 0; bits <= 128; bits++) {
+		memset(to, 0, sizeof(to));
+		network_mask(to, all, bits);
+		for (unsigned i = 0; i < 128; i++)
+			assert_int_equal(to[i / 8] >> (7 - i % 8) & 1, i < bits);
+	}
+}
+
 static void without_memory(void **state)
 {
 	struct network n = block("10.0.0.0/8");
@@ -200,6 +248,8 @@ int main(void)
 		cmocka_unit_test(unix_peers_are_no_address),
 		cmocka_unit_test(what_lies_in_another_is_not_kept),
 		cmocka_unit_test(random_sets),
+		cmocka_unit_test(addresses_as_proxies_write_them),
+		cmocka_unit_test(masks),
 		cmocka_unit_test(without_memory),
 	};
 

@@ -260,13 +260,15 @@ class Stream:
 class Client(Stream):
     """A client of raw bytes."""
 
-    def __init__(self, address, patience=PATIENCE, receive_buffer=None):
+    def __init__(self, address, patience=PATIENCE, receive_buffer=None, source=None):
         family = (socket.AF_UNIX if isinstance(address, str) else
                   socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
         sock = socket.socket(family)
         if receive_buffer:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         sock.settimeout(patience)
+        if source:
+            sock.bind((source, 0))
         sock.connect(address)
         if family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
