@@ -20,7 +20,7 @@ static void addresses_free(struct policy_part *p)
 	mem_free(a);
 }
 
-static const struct policy_kind addresses_kind = {addresses_same, addresses_free};
+static const struct policy_kind addresses_kind = {.same = addresses_same, .free = addresses_free};
 
 struct policy_part *addresses_new(struct networks *allow, struct networks *deny)
 {

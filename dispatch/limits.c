@@ -40,7 +40,7 @@ static void limits_free(struct policy_part *p)
 	mem_free(p);
 }
 
-static const struct policy_kind limits_kind = {limits_same, limits_free};
+static const struct policy_kind limits_kind = {.same = limits_same, .free = limits_free};
 
 static struct str put(char **at, struct str s)
 {
