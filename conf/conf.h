@@ -213,6 +213,7 @@ struct conf_limits {
 	uint64_t receive_window;	/* kernel receive buffer of a connection; 0: the kernel's own */
 	uint64_t unsent;		/* bytes the kernel may hold unsent of a client connection; 0: no bound */
 	uint64_t chunk_overhead;	/* framing bytes of a chunked body beyond its data */
+	uint32_t calls;			/* requests of our own under way in a worker */
 	uint64_t queue;			/* bytes of requests that wait for an upstream connection */
 	uint64_t rate_memory;		/* bytes of all that rate limits remember */
 };

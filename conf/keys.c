@@ -57,6 +57,8 @@ static const struct conf_key keys[] = {
 	 .max = 16 * MIB, .doc = "bytes of one chunk's size line with its extensions; beyond: 400"},
 	{CONF_LIMITS, "queue", CONF_T_SIZE, AT(conf_limits, queue), .fallback = "64KiB", .min = KIB, .max = 64 * MIB,
 	 .doc = "bytes of one dispatch queue, 8 for each request that waits in it; beyond: 503 (`queue_full`)"},
+	{CONF_LIMITS, "calls", CONF_T_COUNT, AT(conf_limits, calls), .fallback = "4096", .min = 1, .max = 1000000,
+	 .doc = "requests of the proxy's own under way in one worker, for `auth` and `mirror`; beyond: 503 (`calls_full`)"},
 
 	{CONF_LIMITS, "rate_memory", CONF_T_SIZE, AT(conf_limits, rate_memory), .fallback = "4MiB", .min = 4 * KIB,
 	 .max = 1024 * MIB, .doc = "all that `rate_limit` remembers, about 20 bytes for each client that was there lately"},

@@ -47,3 +47,8 @@ enum cause cause_of_connect(int error)
 		return CAUSE_CONNECT_FAILED;
 	}
 }
+
+bool cause_is_ours(enum cause cause)
+{
+	return cause == CAUSE_NO_MEMORY || cause == CAUSE_NO_DESCRIPTORS || cause == CAUSE_QUEUE_FULL;
+}

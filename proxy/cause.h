@@ -33,6 +33,7 @@
 	CAUSE(NO_ENDPOINT, "no_endpoint", 503, "destination_unavailable", "the service has no endpoint that can serve") \
 	CAUSE(QUEUE_FULL, "queue_full", 503, "connection_limit_reached", "too many requests wait for this service") \
 	CAUSE(QUEUE_TIMEOUT, "queue_timeout", 503, "connection_limit_reached", "no connection became free in time") \
+	CAUSE(CALLS_FULL, "calls_full", 503, "connection_limit_reached", "the proxy asks too many services at once") \
 	CAUSE(GATE_TIMEOUT, "gate_timeout", 504, "http_response_timeout", "what decides about this request did not answer in time") \
 	/* the upstream's doing */ \
 	CAUSE(CONNECT_REFUSED, "connect_refused", 502, "connection_refused", "the endpoint refused the connection") \
@@ -43,6 +44,7 @@
 	CAUSE(SEND_TIMEOUT, "send_timeout", 504, "connection_write_timeout", "the endpoint did not take the request in time") \
 	CAUSE(BAD_ANSWER, "bad_answer", 502, "http_protocol_error", "the endpoint's answer is not valid HTTP") \
 	CAUSE(ANSWER_HEAD_SIZE, "answer_head_size", 502, "http_response_header_section_size", "the head of the endpoint's answer is too large") \
+	CAUSE(ANSWER_SIZE, "answer_size", 502, "http_response_body_size", "the answer is larger than the proxy reads of it") \
 	CAUSE(BAD_UPGRADE, "bad_upgrade", 502, "http_upgrade_failed", "the endpoint switched protocols unasked") \
 	CAUSE(ANSWER_CUT, "answer_cut", 0, "http_response_incomplete", "the endpoint's answer ended too early") \
 	CAUSE(ANSWER_STALLED, "answer_stalled", 0, "http_response_timeout", "the endpoint stopped in the middle of its answer") \
@@ -73,5 +75,7 @@ extern const struct cause_info causes[CAUSE_N];
 enum cause cause_of_answer_fault(enum codec_fault fault, bool head_passed);
 /* What a failed connect is called. */
 enum cause cause_of_connect(int error);
+/* Why no connection was got has its reason here: another endpoint would not help. */
+bool cause_is_ours(enum cause cause);
 
 #endif

@@ -203,12 +203,6 @@ static void note_for_log(struct exchange *x, const struct head *h)
 
 /* --- dispatch --- */
 
-/* Another endpoint would not help. */
-static bool ours(enum cause cause)
-{
-	return cause == CAUSE_NO_MEMORY || cause == CAUSE_NO_DESCRIPTORS || cause == CAUSE_QUEUE_FULL;
-}
-
 /* Asks for a connection until one is leased or waited for, or nobody is left to ask. */
 static void dispatch(struct exchange *x)
 {
@@ -221,7 +215,7 @@ static void dispatch(struct exchange *x)
 				exchange_move(x, MOVE_QUEUE);
 			return;
 		}
-		if (ours(cause) || !routing_next_endpoint(x))
+		if (cause_is_ours(cause) || !routing_next_endpoint(x))
 			break;
 		COUNT(x->w, retries);
 		x->sent_again++;
@@ -250,7 +244,7 @@ static void connect_failed(struct lease *l, enum cause cause)
 	struct exchange *x = (struct exchange *)l;
 
 	CHECK(x->phase == PHASE_QUEUED);
-	if (ours(cause) || !routing_next_endpoint(x)) {
+	if (cause_is_ours(cause) || !routing_next_endpoint(x)) {
 		exchange_fail(x, cause);
 		return;
 	}

@@ -46,7 +46,6 @@ enum direction {
 };
 
 #define EXCHANGE_SIZE 1536	/* of the slab object: what is behind the struct is the arena's first block */
-#define EXCHANGE_TRIES 3	/* endpoints tried for one request, at most */
 
 struct exchange {
 	struct lease lease;		/* first: HOLD_PLACE and HOLD_UPSTREAM are about it */
@@ -62,7 +61,6 @@ struct exchange {
 	uint8_t request;	/* enum direction: of the request body */
 	uint8_t cause;		/* enum cause */
 	uint8_t method;		/* enum method */
-	uint8_t tries;		/* endpoints tried in vain */
 	uint8_t minor;		/* of the client's HTTP version */
 	uint8_t fault;		/* enum codec_fault of a refused request or answer */
 	uint16_t status;	/* sent to the client; 0: none yet */

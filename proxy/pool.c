@@ -322,7 +322,7 @@ enum cause pool_get(struct lease *l)
 	if (max && p->conns >= max) {
 		u = NULL;
 	} else if (p->n_connecting >= POOL_CONNECTING_MAX) {
-		u = p->connecting;
+		u = l->hasty ? NULL : p->connecting;
 	} else {
 		cause = connect_new(p, &u);
 		if (cause != CAUSE_NONE)

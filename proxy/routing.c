@@ -180,6 +180,12 @@ enum cause routing_pick(struct lease *l, const struct endpoint_tried *tried)
 	return l->endpoint ? CAUSE_NONE : CAUSE_NO_ENDPOINT;
 }
 
+bool routing_pick_other(struct lease *l, struct endpoint_tried *tried)
+{
+	endpoint_tried_add(tried, l->endpoint);
+	return tried->n < ROUTING_TRIES && tried->n < l->service->n_endpoints && routing_pick(l, tried) == CAUSE_NONE;
+}
+
 struct str routing_host(const struct lease *l, struct str authority)
 {
 	switch (l->service->host) {
@@ -204,8 +210,7 @@ bool routing_next_endpoint(struct exchange *x)
 	char *p, *head;
 	size_t before;
 
-	endpoint_tried_add(&x->tried, x->lease.endpoint);
-	if (++x->tries >= EXCHANGE_TRIES || x->tries >= s->n_endpoints || routing_pick(&x->lease, &x->tried) != CAUSE_NONE)
+	if (!routing_pick_other(&x->lease, &x->tried))
 		return false;
 	if (s->host != SERVICE_HOST_ENDPOINT || x->route->spec.host.n)
 		return true;

@@ -5,6 +5,8 @@
 
 #include "proxy/exchange.h"
 
+#define ROUTING_TRIES 3		/* endpoints tried for one request, at most */
+
 /* Finds the route of `h`: x->route is a reference then, and the exchange's limits are the route's.
  * CAUSE_NONE, or why there is none or it cannot be used. */
 enum cause routing_find(struct exchange *x, struct head *h) MUST_USE;
@@ -19,6 +21,9 @@ bool routing_next_endpoint(struct exchange *x);
 /* Chooses l->endpoint among those of l->service, but for those in `tried` while there is another.  CAUSE_NONE, or
  * why there is none. */
 enum cause routing_pick(struct lease *l, const struct endpoint_tried *tried) MUST_USE;
+
+/* The same after l->endpoint was tried in vain, which is added to `tried`; false when no more are to be tried. */
+bool routing_pick_other(struct lease *l, struct endpoint_tried *tried) MUST_USE;
 
 /* The Host that l->endpoint sees, by the rule of its service, of a request for `authority`; borrowed. */
 struct str routing_host(const struct lease *l, struct str authority);

@@ -144,6 +144,7 @@ struct settings *settings_new(const struct conf *c)
 	s->replay = clamp32(c->limits.replay);
 	s->queue = clamp32(c->limits.queue);
 	s->rate_memory = c->limits.rate_memory;
+	s->calls = c->limits.calls;
 	s->connections = c->limits.connections;
 	count_fds(s);
 	return s;

@@ -46,6 +46,7 @@ struct settings {
 	uint32_t replay;	/* bytes of a request body kept for a retry */
 	uint32_t queue;		/* bytes of one dispatch queue */
 	size_t rate_memory;	/* bytes of all buckets of rate limits */
+	uint32_t calls;		/* requests of our own under way in one worker */
 	uint32_t connections;	/* client connections in all; 0: as descriptors allow */
 	uint64_t fds;		/* descriptors that clients and upstreams may use together */
 	uint64_t fds_accept;	/* accept pauses when so many are in use: a reserve is left for upstreams */

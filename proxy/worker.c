@@ -1,7 +1,7 @@
 /* worker: one thread's turn.
  *
  *   poll, and visit what is woken -> letters -> time-outs -> hand out connections
- *        -> visit what is ready -> finish exchanges -> bury connections
+ *        -> visit what is ready -> run calls -> finish exchanges -> bury connections
  *
  * Time is read once, when the poll returns.  What an event names stays valid to the end of the
  * turn: a closed connection is only unlinked, and its descriptor is closed and its memory given
@@ -20,6 +20,7 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "lib/net/socket.h"
+#include "proxy/call.h"
 #include "proxy/client.h"
 #include "proxy/exchange.h"
 #include "proxy/log.h"
@@ -185,6 +186,7 @@ static void timeouts(struct worker *w)
 			client_timeout(w, c);
 		}
 	}
+	calls_expire(w);
 	while ((l = ttl_expired(&w->pool_ttl, w->now_ms)))
 		pool_avoid_over((struct pool *)((char *)l - offsetof(struct pool, link)));
 }
@@ -201,6 +203,7 @@ static int64_t next_wait(struct worker *w)
 	if (w->n_ready || w->dirty)
 		return 0;
 	ms = earlier(ms, ttl_next(&w->pool_ttl, w->now_ms));
+	ms = earlier(ms, ttl_next(&w->calls.ttl, w->now_ms));
 	if (w->cutting)
 		ms = earlier(ms, CUT_PACE_MS);
 	if (w->pages.n)
@@ -323,6 +326,7 @@ static void cut(struct worker *w)
 	w->cutting = w->running;
 	if (w->cutting)
 		return;
+	calls_cancel_all(w);
 	pool_close_all(w);
 	for (unsigned i = 0; i < w->ttl.n; i++) {
 		struct ttl_link *head = &w->ttl.list[i].head;
@@ -365,6 +369,7 @@ void worker_turn(struct worker *w)
 	timeouts(w);
 	pool_hand_out(w);
 	visit_ready(w);
+	calls_run(w);
 	finish_exchanges(w);
 	client_accept_check(w);
 	bury(w);
@@ -458,6 +463,7 @@ static void make_lists(struct worker *w)
 	const struct timeouts *t = &w->settings->timeouts;
 
 	ttl_init(&w->ttl, offsetof(struct conn, stamp) - offsetof(struct conn, link));
+	ttl_init(&w->calls.ttl, offsetof(struct call, stamp) - offsetof(struct call, link));
 	ttl_init(&w->pool_ttl, offsetof(struct pool, stamp) - offsetof(struct pool, link));
 	w->list.idle = ttl_list_for(&w->ttl, t->idle);
 	w->list.head = ttl_list_for(&w->ttl, t->head);
@@ -474,7 +480,7 @@ static void make_slabs(struct worker *w)
 	const struct { struct slab *slab; size_t size; } slabs[] = {
 		{ &w->conns, sizeof(struct conn) }, { &w->upstreams, sizeof(struct upstream) },
 		{ &w->exchanges, EXCHANGE_SIZE }, { &w->peers_v6, sizeof(struct peer_v6) },
-		{ &w->pools_slab, sizeof(struct pool) },
+		{ &w->pools_slab, sizeof(struct pool) }, { &w->calls.slab, CALL_SIZE },
 	};
 
 	pages_init(&w->pages, SLAB_CHUNK, &w->budget);
@@ -563,6 +569,7 @@ void worker_free(struct worker *w)
 	slab_fini(&w->exchanges);
 	slab_fini(&w->peers_v6);
 	slab_fini(&w->pools_slab);
+	slab_fini(&w->calls.slab);
 	pages_fini(&w->pages);
 	budget_fini(&w->budget);
 	mem_free(w);

@@ -25,7 +25,7 @@
 #define COUNTERS(C) \
 	C(accepted) C(accept_paused) C(requests) C(answers_1xx) C(answers_2xx) C(answers_3xx) C(answers_4xx) \
 	C(answers_5xx) C(connects) C(connects_failed) C(reused) C(retries) C(bytes_in) C(bytes_out) \
-	C(idle_closed) C(tunnels) C(queued)
+	C(idle_closed) C(tunnels) C(queued) C(calls)
 
 struct counters {	/* written by the worker alone, read by anybody at leisure */
 #define C(name) _Atomic uint64_t name;
@@ -67,6 +67,12 @@ struct worker {
 	struct slab conns, upstreams, exchanges, peers_v6, pools_slab;
 	struct ttl ttl;			/* of connections */
 	struct ttl pool_ttl;		/* of pools whose endpoint is avoided for a while */
+	struct {			/* requests of our own */
+		struct slab slab;
+		struct ttl ttl;
+		struct call *all;
+		struct call *due, *last_due;	/* to be begun, or told of, once in this turn */
+	} calls;
 	struct {			/* lists of ttl, by what they are for */
 		uint8_t idle, head, body, write, linger, connect, upstream_idle;
 		uint8_t avoid;		/* of pool_ttl */

@@ -146,6 +146,7 @@ static void check_drained(void)
 
 	CHECK(worker_open(w) == 0);
 	CHECK(w->exchanges.live == 0 && w->conns.live == 0 && w->upstreams.live == 0 && w->peers_v6.live == 0);
+	CHECK(w->calls.slab.live == 0 && !w->calls.all && !w->calls.due);
 	CHECK(!w->done && !w->dead && !w->dirty);
 	for (uint32_t i = 0; i < w->n_pools; i++)
 		CHECK(!w->pools[i] || (!w->pools[i]->conns && !slotq_len(&w->pools[i]->waiting)));
