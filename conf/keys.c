@@ -29,9 +29,9 @@ static const struct conf_key keys[] = {
 	{CONF_TOP, "log", CONF_T_MAP, CONF_LOG, AT(conf, log), .doc = "where logs go"},
 	{CONF_TOP, "defaults", CONF_T_DEFAULTS, CONF_DEFAULTS,
 	 .doc = "for all listen, route and service items that do not say otherwise"},
-	{CONF_TOP, "listen", CONF_T_LISTENS, .fallback = "127.0.0.1:8080", .doc = "where clients connect"},
-	{CONF_TOP, "services", CONF_T_SERVICES, .doc = "groups of endpoints, by name"},
-	{CONF_TOP, "routes", CONF_T_ROUTES, .doc = "which request goes where; at least one"},
+	{CONF_TOP, "listen", CONF_T_LISTENS, CONF_LISTEN, .fallback = "127.0.0.1:8080", .doc = "where clients connect"},
+	{CONF_TOP, "services", CONF_T_SERVICES, CONF_SERVICE, .doc = "groups of endpoints, by name"},
+	{CONF_TOP, "routes", CONF_T_ROUTES, CONF_ROUTE, .doc = "which request goes where; at least one"},
 
 	{CONF_LIMITS, "head", CONF_T_SIZE, AT(conf_limits, head), .fallback = "64KiB", .min = KIB, .max = 16 * MIB,
 	 .doc = "the head of a request; beyond: 431"},

@@ -1,0 +1,489 @@
+/* conf: every key of the table by itself, made from the table: its default, its bounds, what it refuses and where.
+ * A new key needs nothing here; a new type of value needs a sample, and a way to compare it if a key of it has a default. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <inttypes.h>
+#include <cmocka.h>
+
+#include "conf/conf.h"
+#include "conf/keys.h"
+
+#define TEXT_SIZE 1024
+
+/* A good value of each type that is no key's default; numbers and words come from their keys. */
+static const char *const samples[CONF_TYPES] = {
+	[CONF_T_TOKEN] = "zz", [CONF_T_TEXT] = "zz", [CONF_T_VALUE] = "zz", [CONF_T_SINK] = "/tmp/zz",
+	[CONF_T_ADDRESS] = "':1'", [CONF_T_ENDPOINTS] = "'127.0.0.1:1'", [CONF_T_HOST] = "zz.test",
+	[CONF_T_NETWORKS] = "10.0.0.0/8", [CONF_T_PROTOCOLS] = "zz", [CONF_T_HEADER_MAP] = "{Zz: zz}",
+	[CONF_T_HEADER_NAMES] = "[Zz, Yy]", [CONF_T_HOSTS] = "zz.test", [CONF_T_PATH] = "/zz", [CONF_T_PREFIX] = "/zz",
+	[CONF_T_EXACT] = "/zz", [CONF_T_PATH_REGEX] = "'/z+'", [CONF_T_METHODS] = "[ZZ, YY]",
+	[CONF_T_HEADER_PAIRS] = "{Zz: zz}", [CONF_T_QUERY_PAIRS] = "{zz: zz}", [CONF_T_PATTERN] = "'z+'",
+	[CONF_T_MATCHES] = "[{path: /zz}]", [CONF_T_NEW_PREFIX] = "/zz", [CONF_T_TARGET] = "/zz", [CONF_T_SERVICE] = "zz",
+	[CONF_T_LISTENS] = "':1'", [CONF_T_SERVICES] = "{zz: []}", [CONF_T_ROUTES] = "[{service: zz}]",
+	[CONF_T_DEFAULTS] = "{}",
+};
+
+/* How a map stands in the key that holds it: what is before it and behind it. */
+static const char *const holds[CONF_TYPES][2] = {
+	[CONF_T_LISTENS] = {"[{", "}]"}, [CONF_T_ROUTES] = {"[{", "}]"}, [CONF_T_MATCHES] = {"[{", "}]"},
+	[CONF_T_SERVICES] = {"{zz: {", "}}"}, [CONF_T_HEADER_PAIRS] = {"{Zz: {", "}}"},
+	[CONF_T_QUERY_PAIRS] = {"{zz: {", "}}"}, [CONF_T_PATH] = {"{", "}"}, [CONF_T_MAP] = {"{", "}"},
+	[CONF_T_DEFAULTS] = {"{", "}"},
+};
+
+/* What every text is good for. */
+static bool takes_any_text(enum conf_type type)
+{
+	return type == CONF_T_TEXT || type == CONF_T_VALUE || type == CONF_T_PATH_REGEX || type == CONF_T_PATTERN;
+}
+
+/* What a member `key` of a map of `noun` cannot be without, beside the keys that are required. */
+static const char *company(enum conf_noun noun, const char *key)
+{
+	static const char *const actions[] = {"service", "redirect", "answer"};
+
+	if (noun == CONF_TOP)
+		return strcmp(key, "routes") == 0 ? "services: {zz: []}" : strcmp(key, "services") == 0
+			? "routes: [{service: zz}]" : "services: {zz: []}, routes: [{service: zz}]";
+	if (noun == CONF_LIMITS && strcmp(key, "target") == 0)
+		return "head: 1MiB";
+	for (unsigned i = 0; i < sizeof actions / sizeof actions[0]; i++)
+		if (noun != CONF_ROUTE || strcmp(actions[i], key) == 0)
+			return "";
+	return "service: zz";
+}
+
+/* Printed behind what `out`, of TEXT_SIZE, holds. */
+static void add(char *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(char *out, const char *format, ...)
+{
+	size_t used = strlen(out);
+	va_list args;
+
+	va_start(args, format);
+	assert_true((size_t)vsnprintf(out + used, TEXT_SIZE - used, format, args) < TEXT_SIZE - used);
+	va_end(args);
+}
+
+/* ---- documents --------------------------------------------------------------- */
+
+static bool is_number(const struct conf_key *k)
+{
+	return k->type == CONF_T_DURATION || k->type == CONF_T_SIZE || k->type == CONF_T_COUNT ||
+		(k->type == CONF_T_STATUS && !k->words);
+}
+
+static void number_text(const struct conf_key *k, uint64_t v, char *out)
+{
+	*out = '\0';
+	add(out, "%" PRIu64 "%s", v, k->type == CONF_T_DURATION ? "ms" : k->type == CONF_T_SIZE ? "B" : "");
+}
+
+static void required_text(enum conf_noun noun, const char *but, char *out);
+
+/* A good value of `k` that is not its default. */
+static void sample_text(const struct conf_key *k, char *out)
+{
+	size_t n = k->words ? strcspn(k->words, "|") : 0;
+
+	*out = '\0';
+	if (is_number(k)) {
+		number_text(k, k->type == CONF_T_STATUS ? k->max : k->min, out);
+	} else if (k->type == CONF_T_BOOL) {
+		add(out, "%s", k->fallback && strcmp(k->fallback, "on") == 0 ? "off" : "on");
+	} else if (k->type == CONF_T_WORD || k->type == CONF_T_STATUS) {
+		bool first = strlen(k->fallback) != n || strncmp(k->words, k->fallback, n) != 0;
+		const char *word = first ? k->words : k->words + n + 1;
+
+		add(out, "%.*s", (int)strcspn(word, "|"), word);
+	} else if (k->type == CONF_T_MAP) {
+		char inner[TEXT_SIZE];
+
+		required_text(k->sub, "", inner);
+		add(out, "{%s}", inner);
+	} else {
+		if (!samples[k->type])
+			fail_msg("`%s` is of a type without a sample in tests/unit/test_keys.c", k->name);
+		add(out, "%s", samples[k->type]);
+	}
+}
+
+/* The members that a map of `noun` needs, but not the one called `but`. */
+static void required_text(enum conf_noun noun, const char *but, char *out)
+{
+	size_t count;
+	const struct conf_key *keys = conf_keys(&count);
+	char value[TEXT_SIZE];
+
+	*out = '\0';
+	add(out, "%s", company(noun, but));
+	for (size_t i = 0; i < count; i++) {
+		if (keys[i].noun != noun || !keys[i].required || strcmp(keys[i].name, but) == 0)
+			continue;
+		sample_text(&keys[i], value);
+		add(out, "%s%s: %s", *out ? ", " : "", keys[i].name, value);
+	}
+}
+
+/* The key that holds maps of `noun`; for one whose maps no other key holds, a test would have to be written. */
+static const struct conf_key *holder(enum conf_noun noun)
+{
+	size_t count;
+	const struct conf_key *keys = conf_keys(&count);
+
+	for (size_t i = 0; i < count; i++)
+		if (keys[i].sub == noun)
+			return &keys[i];
+	fail_msg("no key holds %s", conf_noun_name(noun));
+	return NULL;
+}
+
+/* A whole file in which `key` of `noun` has the value `@@`, or is not there. */
+static void frame(enum conf_noun noun, const char *key, bool there, char *out)
+{
+	char inner[TEXT_SIZE] = "", more[TEXT_SIZE];
+
+	if (there)
+		add(inner, "%s: @@", key);
+	for (;; noun = holder(noun)->noun) {
+		const struct conf_key *k = noun == CONF_TOP ? NULL : holder(noun);
+
+		required_text(noun, key, more);
+		if (*more)
+			add(inner, "%s%s", *inner ? ", " : "", more);
+		*out = '\0';
+		if (!k)
+			break;
+		if (!holds[k->type][0])
+			fail_msg("`%s`: tests/unit/test_keys.c does not know how it holds a map", k->name);
+		key = k->name;
+		add(out, "%s: %s%s%s", key, holds[k->type][0], inner, holds[k->type][1]);
+		memcpy(inner, out, TEXT_SIZE);
+	}
+	add(out, "{%s}\n", inner);
+}
+
+/* The same with a value; where that begins. */
+static unsigned document(enum conf_noun noun, const char *key, const char *value, char *out)
+{
+	char text[TEXT_SIZE];
+	char *at;
+
+	frame(noun, key, true, text);
+	at = strstr(text, "@@");
+	assert_non_null(at);
+	*out = '\0';
+	add(out, "%.*s%s%s", (int)(at - text), text, value, at + 2);
+	return (unsigned)(at - text) + 1;
+}
+
+static struct conf *parse(const char *text)
+{
+	struct conf_errors e;
+	struct conf *c;
+
+	conf_errors_init(&e);
+	c = conf_parse("t.yaml", str_of(text), NULL, &e);
+	if (!c) {
+		print_error("%s", text);
+		conf_errors_print(&e, stderr);
+	}
+	conf_errors_fini(&e);
+	assert_non_null(c);
+	return c;
+}
+
+/* Whether the file is refused, at first in its first line from column `from` on, or there exactly. */
+static bool refused(const char *text, unsigned from, bool exactly)
+{
+	struct conf_errors e;
+	struct conf *c;
+	bool good;
+
+	conf_errors_init(&e);
+	c = conf_parse("t.yaml", str_of(text), NULL, &e);
+	good = !c && e.count >= 1 && e.items[0].pos.line == 1 &&
+		(exactly ? e.items[0].pos.column == from : e.items[0].pos.column >= from);
+	if (!good) {
+		print_error("not refused in column %u: %s", from, text);
+		conf_errors_print(&e, stderr);
+	}
+	conf_free(c);
+	conf_errors_fini(&e);
+	return good;
+}
+
+/* ---- trees ------------------------------------------------------------------- */
+
+static bool strs_same(const struct conf_str_list *a, const struct conf_str_list *b)
+{
+	for (size_t i = 0; a->count == b->count && i < a->count; i++)
+		if (!str_eq(a->items[i], b->items[i]))
+			return false;
+	return a->count == b->count;
+}
+
+static bool cidrs_same(const struct conf_cidr_list *a, const struct conf_cidr_list *b)
+{
+	for (size_t i = 0; a->count == b->count && i < a->count; i++)
+		if (a->items[i].kind != b->items[i].kind || a->items[i].bits != b->items[i].bits ||
+		    memcmp(a->items[i].ip, b->items[i].ip, 16) != 0)
+			return false;
+	return a->count == b->count;
+}
+
+static bool hosts_same(const struct conf_service *a, const struct conf_service *b)
+{
+	return a->host_kind == b->host_kind && str_eq(a->host, b->host);
+}
+
+static bool sinks_same(const struct conf_sink *a, const struct conf_sink *b)
+{
+	return a->kind == b->kind && str_eq(a->path, b->path);
+}
+
+static bool paths_same(const struct conf_match *a, const struct conf_match *b)
+{
+	return a->path_kind == b->path_kind && str_eq(a->path, b->path);
+}
+
+static bool listens_same(const struct conf *a, const struct conf *b)
+{
+	return a->listen_count == b->listen_count && str_eq(a->listens->address.text, b->listens->address.text);
+}
+
+/* Whether `k` is the same in both; true for a type without defaults, which has no case. */
+static bool value_same(const struct conf_key *k, const void *a, const void *b)
+{
+	switch (k->type) {
+	case CONF_T_DURATION: case CONF_T_SIZE:
+		return *(const uint64_t *)a == *(const uint64_t *)b;
+	case CONF_T_COUNT: case CONF_T_STATUS: case CONF_T_WORD:
+		return *(const uint32_t *)a == *(const uint32_t *)b;
+	case CONF_T_BOOL:
+		return *(const bool *)a == *(const bool *)b;
+	case CONF_T_TOKEN: case CONF_T_TEXT: case CONF_T_VALUE:
+		return str_eq(*(const struct str *)a, *(const struct str *)b);
+	case CONF_T_SINK:
+		return sinks_same(a, b);
+	case CONF_T_HOST:
+		return hosts_same(a, b);
+	case CONF_T_NETWORKS:
+		return cidrs_same(a, b);
+	case CONF_T_PROTOCOLS:
+		return strs_same(a, b);
+	case CONF_T_PATH:
+		return paths_same(a, b);
+	case CONF_T_LISTENS:
+		return listens_same(a, b);
+	default:
+		return true;
+	}
+}
+
+/* The first struct of `noun` in the tree; NULL: it has none of its own. */
+static const char *base_of(const struct conf *c, enum conf_noun noun)
+{
+	const struct conf_key *k = noun == CONF_TOP ? NULL : holder(noun);
+	const char *base = k ? base_of(c, k->noun) : (const char *)c;
+
+	if (!k || !base)
+		return base;
+	switch (k->type) {
+	case CONF_T_MAP:
+		return base + k->at;
+	case CONF_T_LISTENS:
+		return (const char *)c->listens;
+	case CONF_T_SERVICES:
+		return (const char *)c->services;
+	case CONF_T_ROUTES:
+		return (const char *)c->routes;
+	case CONF_T_MATCHES:
+		return (const char *)((const struct conf_route *)base)->matches;
+	default:
+		return NULL;
+	}
+}
+
+/* Whether all that can be compared is the same in two trees. */
+static bool trees_same(const struct conf *a, const struct conf *b)
+{
+	size_t count;
+	const struct conf_key *keys = conf_keys(&count);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *x = base_of(a, keys[i].noun), *y = base_of(b, keys[i].noun);
+
+		if (x && y && !value_same(&keys[i], x + keys[i].at, y + keys[i].at))
+			return false;
+	}
+	return true;
+}
+
+/* ---- the tests --------------------------------------------------------------- */
+
+/* Calls `test` for each key in each map that it may stand in; it returns how much is wrong. */
+static void for_every_key(size_t (*test)(enum conf_noun noun, const struct conf_key *k))
+{
+	size_t count, wrong = 0;
+	const struct conf_key *keys = conf_keys(&count);
+
+	for (enum conf_noun noun = CONF_TOP; noun < CONF_NOUNS; noun++)
+		for (size_t i = 0; i < count; i++)
+			if (conf_key_in(&keys[i], noun))
+				wrong += test(noun, &keys[i]);
+	assert_int_equal(wrong, 0);
+}
+
+/* A sample is taken; where there is a default, it is what the tree has when nothing is said, and the sample is not. */
+static size_t default_test(enum conf_noun noun, const struct conf_key *k)
+{
+	char text[TEXT_SIZE], value[TEXT_SIZE];
+	struct conf *silent, *given, *other;
+	const char *fallback = k->fallback;
+	size_t wrong = 0, count;
+	const struct conf_key *keys = conf_keys(&count);
+
+	sample_text(k, value);
+	document(noun, k->name, value, text);
+	other = parse(text);
+	for (size_t i = 0; k->inherits && i < count; i++)	/* "limits.body" */
+		if (strcmp(conf_noun_id(keys[i].noun), "defaults") != 0 &&
+		    strncmp(k->inherits, conf_noun_id(keys[i].noun), strcspn(k->inherits, ".")) == 0 &&
+		    strcmp(strchr(k->inherits, '.') + 1, keys[i].name) == 0)
+			fallback = keys[i].fallback;
+	assert_true(!k->inherits || fallback);
+	if (fallback) {
+		frame(noun, k->name, false, text);
+		silent = parse(text);
+		snprintf(value, sizeof value, "'%s'", fallback);
+		document(noun, k->name, value, text);
+		given = parse(text);
+		wrong += !trees_same(silent, given);
+		wrong += trees_same(silent, other);
+		if (wrong)
+			print_error("`%s` in %s: the default is not %s, or its type is not compared here\n", k->name,
+				    conf_noun_name(noun), fallback);
+		conf_free(silent);
+		conf_free(given);
+	}
+	conf_free(other);
+	return wrong;
+}
+
+static void defaults_are_what_they_say(void **state)
+{
+	(void)state;
+	for_every_key(default_test);
+}
+
+static size_t bounds_test(enum conf_noun noun, const struct conf_key *k)
+{
+	char text[TEXT_SIZE], value[TEXT_SIZE];
+	bool zero_is_off = k->type == CONF_T_COUNT && k->words && !k->word_value && strcmp(k->words, "off") == 0;
+	size_t wrong = 0;
+
+	if (!is_number(k))
+		return 0;
+	assert_true(k->min <= k->max && k->max < UINT64_MAX);
+	for (int i = 0; i < 2; i++) {
+		number_text(k, i ? k->max : k->min, value);
+		document(noun, k->name, value, text);
+		conf_free(parse(text));
+	}
+	if (k->min && !(k->min == 1 && zero_is_off)) {
+		number_text(k, k->min - 1, value);
+		wrong += !refused(text, document(noun, k->name, value, text), true);
+	}
+	number_text(k, k->max + 1, value);
+	wrong += !refused(text, document(noun, k->name, value, text), true);
+	wrong += !refused(text, document(noun, k->name, "99999999999999999999999", text), true);
+	wrong += !refused(text, document(noun, k->name, "-1", text), true);
+	return wrong;
+}
+
+static void bounds_are_kept(void **state)
+{
+	(void)state;
+	for_every_key(bounds_test);
+}
+
+static size_t kind_test(enum conf_noun noun, const struct conf_key *k)
+{
+	char text[TEXT_SIZE];
+	size_t wrong = 0;
+
+	wrong += !refused(text, document(noun, k->name, "[[]]", text), false);
+	wrong += !refused(text, document(noun, k->name, "{zz: {zz: {zz: zz}}}", text), false);
+	if (!takes_any_text(k->type))
+		wrong += !refused(text, document(noun, k->name, "zz zz", text), true);
+	return wrong;
+}
+
+static void other_kinds_of_values_are_refused(void **state)
+{
+	(void)state;
+	for_every_key(kind_test);
+}
+
+/* Every word of a key is taken, and none that is nearly one. */
+static size_t words_test(enum conf_noun noun, const struct conf_key *k)
+{
+	char text[TEXT_SIZE], value[TEXT_SIZE];
+	size_t wrong = 0;
+
+	for (const char *w = k->words ? k->words : ""; *w;) {
+		size_t n = strcspn(w, "|");
+
+		snprintf(value, sizeof value, "%.*s", (int)n, w);
+		if (n) {
+			document(noun, k->name, value, text);
+			conf_free(parse(text));
+			add(value, "x");
+			wrong += k->type != CONF_T_TOKEN &&
+				!refused(text, document(noun, k->name, value, text), true);
+		}
+		w += n + (w[n] == '|');
+	}
+	return wrong;
+}
+
+static void words_are_taken_as_they_are(void **state)
+{
+	(void)state;
+	for_every_key(words_test);
+}
+
+static size_t name_test(enum conf_noun noun, const struct conf_key *k)
+{
+	char text[TEXT_SIZE], name[64];
+	unsigned value;
+
+	snprintf(name, sizeof name, "%szz", k->name);
+	value = document(noun, name, "zz", text);
+	return !refused(text, value - 2 - (unsigned)strlen(name), true);
+}
+
+static void unknown_keys_are_refused_at_their_place(void **state)
+{
+	(void)state;
+	for_every_key(name_test);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults_are_what_they_say),
+		cmocka_unit_test(bounds_are_kept),
+		cmocka_unit_test(other_kinds_of_values_are_refused),
+		cmocka_unit_test(words_are_taken_as_they_are),
+		cmocka_unit_test(unknown_keys_are_refused_at_their_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
