@@ -87,6 +87,62 @@ def test_a_table_that_is_not_on_the_page_would_be_seen():
     assert made(page.replace("how much is too much", "much"), table) == (page, [])
 
 
+def source_of(test):
+    """The text of a test with its decorators, or None: `wire/test_x.py::test_y`, `unit/test_x.c::name`."""
+    name, _, function = test.partition("::")
+    path = os.path.join(ROOT, "tests", name)
+    if not os.path.exists(path):
+        return None
+    lines = open(path).read().split("\n")
+    start = r"def %s\(" if name.endswith(".py") else r"static void %s\("
+    at = next((i for i, line in enumerate(lines) if re.match(start % re.escape(function), line)), None)
+    if at is None:
+        return None
+    end = next((i for i in range(at + 1, len(lines)) if re.match(r"\S" if name.endswith(".py") else "}", lines[i])), len(lines))
+    while at and re.match(r"@|[ \t)\]]", lines[at - 1]):
+        at -= 1
+    return "\n".join(lines[at:end])
+
+
+def untested(keys, table):
+    """What is wrong with a table of tests for these keys."""
+    rows = [line.split() for line in table.split("\n") if line and line[0] != "#"]
+    known = dict(row for row in rows if len(row) == 2)
+    wrong = ["%s has no test" % k for k in keys if k not in known]
+    wrong += ["%s is no key, or is there twice" % row[0] for row in rows if row[0] not in keys or rows.count(row) > 1]
+    for key, test in known.items():
+        text = source_of(test)
+        if text is None:
+            wrong.append("%s: there is no %s" % (key, test))
+        elif not re.search(r"\b%s\b" % key.split(".")[-1], text):
+            wrong.append("%s is not in the text of %s" % (key, test))
+    return wrong
+
+
+def keys_of(tables):
+    return ["%s.%s" % (noun, key) for noun, table in tables.items() if noun != "defaults"
+            for key in re.findall(r"^\| `(\w+)` ", table, re.M)]
+
+
+def test_each_key_has_a_test_that_names_it():
+    keys = keys_of(docs().tables(BINARY))
+    assert len(keys) > 70
+    wrong = untested(keys, open(os.path.join(ROOT, "tests/keys.txt")).read())
+    assert not wrong, "tests/keys.txt: " + "; ".join(wrong)
+
+
+@pytest.mark.parametrize("table,wrong", [
+    ("log.level wire/test_keys.py::test_level", []), ("", ["log.level has no test"]),
+    ("log.level wire/test_keys.py::test_nosuch", ["log.level: there is no wire/test_keys.py::test_nosuch"]),
+    ("log.level wire/nosuch.py::test_level", ["log.level: there is no wire/nosuch.py::test_level"]),
+    ("log.level wire/test_keys.py::test_unsent", ["log.level is not in the text of wire/test_keys.py::test_unsent"]),
+    ("log.level wire/test_keys.py::test_level\nlog.x wire/test_keys.py::test_level",
+     ["log.x is no key, or is there twice", "log.x is not in the text of wire/test_keys.py::test_level"]),
+])
+def test_a_key_without_a_test_would_be_seen(table, wrong):
+    assert untested(["log.level"], table) == wrong
+
+
 def test_links_within_the_page_lead_somewhere():
     page = open(PAGE).read()
     heads = {h.lower().replace(" ", "-") for h in re.findall(r"^#+ (.*)$", page, re.M)}
