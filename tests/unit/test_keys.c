@@ -23,7 +23,9 @@ static const char *const samples[CONF_TYPES] = {
 	[CONF_T_HEADER_NAMES] = "[Zz, Yy]", [CONF_T_HOSTS] = "zz.test", [CONF_T_PATH] = "/zz", [CONF_T_PREFIX] = "/zz",
 	[CONF_T_EXACT] = "/zz", [CONF_T_PATH_REGEX] = "'/z+'", [CONF_T_METHODS] = "[ZZ, YY]",
 	[CONF_T_HEADER_PAIRS] = "{Zz: zz}", [CONF_T_QUERY_PAIRS] = "{zz: zz}", [CONF_T_PATTERN] = "'z+'",
-	[CONF_T_MATCHES] = "[{path: /zz}]", [CONF_T_NEW_PREFIX] = "/zz", [CONF_T_TARGET] = "/zz", [CONF_T_SERVICE] = "zz",
+	[CONF_T_MATCHES] = "[{path: /zz}]", [CONF_T_NEW_PREFIX] = "/zz",
+	[CONF_T_NEW_PATH] = "/zz", [CONF_T_NEW_HOST] = "zz.test",
+	[CONF_T_TARGET] = "/zz", [CONF_T_SERVICE] = "zz",
 	[CONF_T_LISTENS] = "':1'", [CONF_T_SERVICES] = "{zz: []}", [CONF_T_ROUTES] = "[{service: zz}]",
 	[CONF_T_DEFAULTS] = "{}",
 };

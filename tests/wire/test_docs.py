@@ -1,4 +1,5 @@
 """What the documents promise is there: examples pass the check, tests that are named exist."""
+import ast
 import importlib.util
 import os
 import re
@@ -93,15 +94,12 @@ def source_of(test):
     path = os.path.join(ROOT, "tests", name)
     if not os.path.exists(path):
         return None
-    lines = open(path).read().split("\n")
-    start = r"def %s\(" if name.endswith(".py") else r"static void %s\("
-    at = next((i for i, line in enumerate(lines) if re.match(start % re.escape(function), line)), None)
-    if at is None:
-        return None
-    end = next((i for i in range(at + 1, len(lines)) if re.match(r"\S" if name.endswith(".py") else "}", lines[i])), len(lines))
-    while at and re.match(r"@|[ \t)\]]", lines[at - 1]):
-        at -= 1
-    return "\n".join(lines[at:end])
+    text = open(path).read()
+    if name.endswith(".py"):
+        found = [f for f in ast.parse(text).body if isinstance(f, ast.FunctionDef) and f.name == function]
+        return "\n".join(ast.get_source_segment(text, n) for f in found for n in [*f.decorator_list, f]) or None
+    found = re.search(r"^static void %s\(.*?^}" % re.escape(function), text, re.S | re.M)
+    return found and found[0]
 
 
 def untested(keys, table):
