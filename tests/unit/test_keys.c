@@ -27,7 +27,8 @@ static const char *const samples[CONF_TYPES] = {
 	[CONF_T_NEW_PATH] = "/zz", [CONF_T_NEW_HOST] = "zz.test",
 	[CONF_T_TARGET] = "/zz", [CONF_T_SERVICE] = "zz",
 	[CONF_T_LISTENS] = "':1'", [CONF_T_SERVICES] = "{zz: []}", [CONF_T_ROUTES] = "[{service: zz}]",
-	[CONF_T_DEFAULTS] = "{}",
+	[CONF_T_DEFAULTS] = "{}", [CONF_T_RATE_LIMITS] = "10/s", [CONF_T_RATE] = "10/s", [CONF_T_RATE_BY] = "route",
+	[CONF_T_RATE_HEADER] = "Zz",
 };
 
 /* How a map stands in the key that holds it: what is before it and behind it. */
@@ -35,7 +36,7 @@ static const char *const holds[CONF_TYPES][2] = {
 	[CONF_T_LISTENS] = {"[{", "}]"}, [CONF_T_ROUTES] = {"[{", "}]"}, [CONF_T_MATCHES] = {"[{", "}]"},
 	[CONF_T_SERVICES] = {"{zz: {", "}}"}, [CONF_T_HEADER_PAIRS] = {"{Zz: {", "}}"},
 	[CONF_T_QUERY_PAIRS] = {"{zz: {", "}}"}, [CONF_T_PATH] = {"{", "}"}, [CONF_T_MAP] = {"{", "}"},
-	[CONF_T_DEFAULTS] = {"{", "}"},
+	[CONF_T_DEFAULTS] = {"{", "}"}, [CONF_T_RATE_LIMITS] = {"[{", "}]"}, [CONF_T_RATE_BY] = {"{", "}"},
 };
 
 /* What every text is good for. */
@@ -254,6 +255,16 @@ static bool paths_same(const struct conf_match *a, const struct conf_match *b)
 	return a->path_kind == b->path_kind && str_eq(a->path, b->path);
 }
 
+static bool rates_same(const struct conf_rate_limit_list *a, const struct conf_rate_limit_list *b)
+{
+	return a->count == b->count;
+}
+
+static bool rate_bys_same(const struct conf_rate_limit *a, const struct conf_rate_limit *b)
+{
+	return a->by == b->by;
+}
+
 static bool listens_same(const struct conf *a, const struct conf *b)
 {
 	return a->listen_count == b->listen_count && str_eq(a->listens->address.text, b->listens->address.text);
@@ -283,6 +294,10 @@ static bool value_same(const struct conf_key *k, const void *a, const void *b)
 		return paths_same(a, b);
 	case CONF_T_LISTENS:
 		return listens_same(a, b);
+	case CONF_T_RATE_LIMITS:
+		return rates_same(a, b);
+	case CONF_T_RATE_BY:
+		return rate_bys_same(a, b);
 	default:
 		return true;
 	}
@@ -307,6 +322,8 @@ static const char *base_of(const struct conf *c, enum conf_noun noun)
 		return (const char *)c->routes;
 	case CONF_T_MATCHES:
 		return (const char *)((const struct conf_route *)base)->matches;
+	case CONF_T_RATE_LIMITS:
+		return (const char *)c->routes->rate_limits.items;
 	default:
 		return NULL;
 	}
