@@ -96,6 +96,12 @@ void mem_pages_free(void *p, size_t n)
 		CHECK(munmap(p, n) == 0);
 }
 
+/* For secrets.  A kernel that does not know the advice (before 3.4) dumps them. */
+void mem_pages_hide(void *p, size_t n)
+{
+	(void)madvise(p, n, MADV_DONTDUMP);
+}
+
 /* What a heap block takes: what can be used of it and the 8 bytes before it. */
 size_t mem_size(void *p)
 {

@@ -16,6 +16,8 @@ char *mem_strndup(const char *p, size_t n) MUST_USE;
  * (a power of two, at least a page); given back to the system at once. */
 void *mem_pages(size_t n) MUST_USE;
 void mem_pages_free(void *p, size_t n);
+/* Leaves pages got from mem_pages out of core dumps, as far as the system can. */
+void mem_pages_hide(void *p, size_t n);
 
 /* What the heap block at `p` really takes, in bytes, the allocator's own share included. */
 size_t mem_size(void *p);

@@ -33,8 +33,14 @@ void slab_init(struct slab *s, size_t size, struct budget *budget)
 
 void slab_share(struct slab *s, struct pages *pages)
 {
-	CHECK(s->chunks == 0 && pages->size == SLAB_CHUNK);
+	CHECK(s->chunks == 0 && !s->hidden && pages->size == SLAB_CHUNK);
 	s->pages = pages;
+}
+
+void slab_hide(struct slab *s)
+{
+	CHECK(s->chunks == 0 && !s->pages);
+	s->hidden = true;
 }
 
 static void chunk_link(struct slab *s, struct slab_chunk *c)
@@ -111,6 +117,8 @@ static struct slab_chunk *chunk_new(struct slab *s)
 	c = mem_pages(SLAB_CHUNK);
 	if (!c)
 		budget_credit(s->budget, SLAB_CHUNK);
+	else if (s->hidden)
+		mem_pages_hide(c, SLAB_CHUNK);
 	return c;
 }
 

@@ -4,6 +4,7 @@
 #ifndef THIMBLE_BASE_SLAB_H
 #define THIMBLE_BASE_SLAB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "lib/base/budget.h"
@@ -51,12 +52,16 @@ struct slab {
 	struct slab_chunk *current;	/* the next object comes from here; NULL when all are full */
 	struct slab_chunk *partial[SLAB_LISTS];	/* by fullness, fullest last */
 	struct slab_chunk *spare;	/* the chunk that emptied last: one is kept, so that a lone object does not flap */
+	bool hidden;		/* chunks are left out of core dumps */
 };
 
 /* `size` is rounded up to 8 and is at most 4096. */
 void slab_init(struct slab *s, size_t size, struct budget *budget);
 /* Before the first object: chunks (of SLAB_CHUNK bytes) go through `pages`, which has the budget charged. */
 void slab_share(struct slab *s, struct pages *pages);
+/* Before the first object, and not with slab_share: for secrets.  Core dumps leave the chunks out.  Whoever
+ * puts an object back wipes it before: the slab clears nothing. */
+void slab_hide(struct slab *s);
 /* CHECKs that no object is out. */
 void slab_fini(struct slab *s);
 

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -179,6 +180,47 @@ static void no_memory_no_budget(void **state)
 	world_fini(&w);
 }
 
+/* Whether the mapping around `p` is left out of core dumps: "dd" among its flags. */
+static bool not_dumped(const void *p)
+{
+	char line[512];
+	bool here = false, dd = false;
+	FILE *f = fopen("/proc/self/smaps", "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		unsigned long from, to;
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			here = (uintptr_t)p >= from && (uintptr_t)p < to;
+		else if (here && strncmp(line, "VmFlags:", 8) == 0)
+			dd = strstr(line, " dd") != NULL;
+	}
+	fclose(f);
+	return dd;
+}
+
+static void a_hidden_slab_is_in_no_core_dump(void **state)
+{
+	(void)state;
+	struct world open, hidden;
+	world_init(&open, 200, 0);
+	world_init(&hidden, 200, 0);
+	slab_hide(&hidden.slab);
+	void *a = slab_get(&open.slab), *b[200];
+	for (int i = 0; i < 200; i++) {
+		b[i] = slab_get(&hidden.slab);
+		assert_non_null(b[i]);
+	}
+	assert_true(hidden.slab.chunks > 1);
+	assert_false(not_dumped(a));
+	assert_true(not_dumped(b[0]));
+	assert_true(not_dumped(b[199]));
+	for (int i = 0; i < 200; i++)
+		slab_put(&hidden.slab, b[i]);
+	slab_put(&open.slab, a);
+	world_fini(&open);
+	world_fini(&hidden);
+}
+
 #ifdef THIMBLE_SANITIZED
 static void what_was_put_back_is_poisoned(void **state)
 {
@@ -204,6 +246,7 @@ int main(void)
 		cmocka_unit_test(a_lone_object_keeps_one_chunk),
 		cmocka_unit_test(fullest_first),
 		cmocka_unit_test(no_memory_no_budget),
+		cmocka_unit_test(a_hidden_slab_is_in_no_core_dump),
 #ifdef THIMBLE_SANITIZED
 		cmocka_unit_test(what_was_put_back_is_poisoned),
 #endif
