@@ -38,7 +38,7 @@ LIBRARIES = {
     "zstd": ("lib/http/encode.c",),
     "yaml.h": ("conf/",),
     "pcre2": ("dispatch/",),
-    "openssl/": ("lib/crypto/", "lib/net/tls"),   # digests there, connections here
+    "openssl/": ("lib/crypto/", "lib/net/tls", "lib/net/feed.c"),   # digests there, connections here
     "crypt.h": ("lib/crypto/",),
     "ares": ("lib/net/",),
     "cmocka": (),
