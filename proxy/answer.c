@@ -4,7 +4,7 @@
  * buffer that they were read to.  What the client does not take is copied to
  * x->to_client; nothing more is read from the upstream until that is gone, so what one
  * slow client holds is one read.  The read is small until the client has shown that it
- * keeps up, and small again after it did not.
+ * keeps up, in this answer or an earlier one, and small again after it stalled.
  *
  * The upstream connection is given back as soon as the answer has ended, while the client may
  * still be reading its tail. */
@@ -17,7 +17,8 @@
 #include "proxy/request.h"
 #include "proxy/tunnel.h"
 
-#define KEEPS_UP (192u * 1024)	/* bytes taken without a short write */
+#define KEEPS_UP (256u * 1024)	/* bytes taken without a stall */
+#define STALL_MS 50u			/* a client that takes nothing for so long stalls */
 
 bool answer_flush(struct exchange *x)
 {
@@ -31,7 +32,6 @@ bool answer_flush(struct exchange *x)
 	}
 	x->flowed += (size_t)n;
 	if (x->to_client) {
-		x->flowed = 0;
 		if (n || !was_blocked)
 			worker_wait(w, x->client, w->list.write);
 		if (x->lease.up)
@@ -182,16 +182,22 @@ static void answer_feed(struct exchange *x, struct str *in, bool eof)
 	}
 }
 
+void answer_receive(struct upstream *u, bool large)
+{
+	(large ? socket_receive_large : socket_receive_small)(u->c.t.fd, &u->c.peer.pool->w->settings->socket);
+	u->c.t.more ^= CONN_LARGE;
+}
+
 static size_t read_size(struct exchange *x)
 {
 	if (x->phase < PHASE_REPLYING)
 		return WORKER_READ_FIRST;
-	if (x->flowed < KEEPS_UP)
+	if (x->flowed >= KEEPS_UP)
+		x->client->t.more |= CONN_KEEPS_UP;
+	if (!(x->client->t.more & CONN_KEEPS_UP))
 		return WORKER_READ_SMALL;
-	if (!(x->lease.up->c.t.more & CONN_LARGE)) {
-		x->lease.up->c.t.more |= CONN_LARGE;
-		socket_receive_large(x->lease.up->c.t.fd, &x->w->settings->socket);
-	}
+	if (!(x->lease.up->c.t.more & CONN_LARGE))
+		answer_receive(x->lease.up, true);
 	return WORKER_READ_LARGE;
 }
 
@@ -235,7 +241,13 @@ void answer_read(struct exchange *x)
 
 void answer_resume(struct exchange *x)
 {
-	if (!x->to_client || !answer_flush(x) || x->to_client)
+	if (!x->to_client)
+		return;
+	if (x->w->now_ms - x->client->stamp > STALL_MS) {
+		x->client->t.more &= (uint8_t)~CONN_KEEPS_UP;
+		x->flowed = 0;
+	}
+	if (!answer_flush(x) || x->to_client)
 		return;
 	if (x->phase == PHASE_FLUSHING || x->phase == PHASE_LOCAL) {
 		exchange_move(x, MOVE_FLUSHED);

@@ -4,6 +4,8 @@
 
 #include "proxy/exchange.h"
 
+/* Whether `u` may have received much that was not read: for a client that keeps up. */
+void answer_receive(struct upstream *u, bool large);
 /* Reads on, while the client takes it. */
 void answer_read(struct exchange *x);
 /* Writes the worker's vec behind what waits in x->to_client.  False when the client is gone, and

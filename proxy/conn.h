@@ -44,8 +44,9 @@ enum conn_state {
 #define CONN_SERVED 64u		/* carried an exchange before */
 #define CONN_RESET 128u		/* close by reset */
 
-/* transport.more of an upstream connection */
-#define CONN_LARGE 1u		/* its receive buffer may grow: the client keeps up */
+/* transport.more */
+#define CONN_LARGE 1u		/* upstream: its receive buffer may grow, for the client keeps up */
+#define CONN_KEEPS_UP 2u	/* client: it took a large answer without stalling, and nothing since tells otherwise */
 
 struct conn {
 	struct transport t;

@@ -230,6 +230,8 @@ static void leased(struct lease *l, struct upstream *u, bool kept)
 	x->reused = kept;
 	x->answered = false;
 	exchange_move(x, MOVE_LEASE);
+	if ((u->c.t.more & CONN_LARGE) && !(x->client->t.more & CONN_KEEPS_UP))
+		answer_receive(u, false);
 	if (!kept)
 		x->connect_us = x->w->now_us;
 	request_flush(x);

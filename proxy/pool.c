@@ -347,9 +347,6 @@ void pool_put(struct upstream *u)
 {
 	u->c.t.flags |= CONN_SERVED;
 	worker_wait_end(&u->c);
-	if (u->c.t.more & CONN_LARGE)
-		socket_receive_small(u->c.t.fd, &u->c.peer.pool->w->settings->socket);
-	u->c.t.more = 0;
 	if (!kept_usable(u, false) || u->c.peer.pool->w->draining) {
 		upstream_close(u);
 		return;
