@@ -35,6 +35,7 @@ struct conf_address {
 };
 
 struct conf_cidr {
+	struct conf_pos pos;
 	enum conf_address_kind kind;	/* CONF_UNIX: all peers on unix sockets; bits 0, ip zero */
 	uint8_t bits;
 	uint8_t ip[16];
@@ -241,6 +242,13 @@ struct conf_log {
 	uint64_t buffer;
 };
 
+/* What is odd at a place, without being wrong. */
+struct conf_note {
+	struct conf_pos pos;
+	struct str text;
+	struct conf_note *next;	/* in no order */
+};
+
 struct conf {
 	struct arena arena;		/* holds all of the tree but this struct */
 	struct str file;		/* what messages call it */
@@ -254,6 +262,7 @@ struct conf {
 	struct conf_limits limits;
 	struct conf_timeouts timeouts;
 	struct conf_log log;
+	struct conf_note *notes;
 };
 
 #define CONF_ERRORS_MAX 100
@@ -295,8 +304,9 @@ struct conf *conf_load(const char *path, conf_env *env, struct conf_errors *erro
  * (NULL: 127.0.0.1:8080) go to the endpoint `to`. */
 struct conf *conf_for_target(const char *to, const char *listen, struct conf_errors *errors) MUST_USE;
 
-/* What is odd but not wrong, `file:line:column: warning: text` for each: a service
- * that no route uses.  How many there are. */
+/* What is odd but not wrong, `file:line:column: warning: text` for each, in the order of the file: services and
+ * matches that nothing reaches, time-outs that never run out, and the like.  How many there are.  Takes up to a
+ * second for tens of thousands of routes. */
 size_t conf_warnings_print(const struct conf *c, FILE *to);
 
 /* What a file may hold, as a JSON Schema (draft 2020-12) for editors; of write errors ferror() knows. */

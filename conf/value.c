@@ -168,7 +168,7 @@ void conf_read_networks(struct conf_walk *w, const struct conf_key *k, const str
 		if (wrong)
 			conf_errors_add(w->errors, c->pos, "`%.60s`: %s", text.p, wrong);
 		else
-			list.count++;
+			list.items[list.count++].pos = c->pos;
 	}
 	*(struct conf_cidr_list *)at = list;
 }

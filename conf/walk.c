@@ -10,6 +10,7 @@
  */
 #include "conf/walk.h"
 
+#include "conf/odd.h"
 #include "conf/slip.h"
 #include "lib/base/check.h"
 
@@ -312,4 +313,6 @@ void conf_walk_file(struct conf_walk *w, const struct conf_node *root)
 		if (keys[i].noun == CONF_TOP)
 			top_key(w, &keys[i], root);
 	conf_check_limits(w, root);
+	if (!conf_errors_any(w->errors))
+		conf_odd_note(w, root);
 }

@@ -48,6 +48,19 @@ def test_check_of_a_good_file(stage):
     assert code == 0 and "error" not in err
 
 
+def test_check_warns_and_lets_pass(stage):
+    path = stage.file("odd.yaml", """\
+routes:
+  - {path: {regex: '/.*'}, service: app}
+  - {path: /api, service: app, timeouts: {tunnel: 1h}}
+services: {app: '127.0.0.1:9', old: '127.0.0.1:10'}
+defaults: {upgrade: off}
+""")
+    code, out, err = finished(stage, "check", "-c", path)
+    assert code == 0 and "good" in out
+    assert re.findall(r"odd\.yaml:(\d+:\d+): warning: ", err) == ["3:5", "3:43", "4:32"] and err.count("\n") == 3
+
+
 TEN = """\
 listen: 127.0.0.1:99999
 workers: many

@@ -168,3 +168,16 @@ def test_an_expression_that_does_not_compile_is_refused_at_its_place(stage, comm
     line = text[:text.index(ask)].count("\n") + 1
     assert r.returncode == 2 and "ready" not in r.stderr
     assert "bad.yaml:%d:%d: %s: " % (line, column, kind) in r.stderr, r.stderr
+
+
+@pytest.mark.parametrize("name,value", [
+    ("Host", "example.test"), ("Content-Length", "1"), ("Transfer-Encoding", "chunked"), ("Connection", "keep-alive"),
+    ("Keep-Alive", "1"), ("Proxy-Connection", "close"), ("TE", "trailers"), ("Trailer", "X"), ("Upgrade", "websocket")])
+def test_headers_that_routes_do_not_see(stage, name, value):
+    p = stage.proxy({}, routes=["{headers: {%s: {regex: '.*'}}, answer: {status: 201}}" % name, "{answer: {status: 202}}"])
+    fields = [] if name == "Host" else ["%s: %s" % (name, value)]
+    if name == "Upgrade":
+        fields.append("Connection: Upgrade")
+    c = stage.client(p).request("POST", "/", *fields)
+    c.send({"Content-Length": "x", "Transfer-Encoding": "0\r\n\r\n"}.get(name, ""))
+    assert c.answer().status == 202
