@@ -41,7 +41,8 @@ static const char *const confs[] = {
 	"routes:\n"
 	"  - {service: pair, request_headers: {set: {X-A: b}, remove: [X-B, Cookie]}, response_headers: {add: {X-C: d}, remove: [Server]}}\n"
 	"  - {path: /a, service: origin, replace_prefix: /b/c, timeouts: {tunnel: off}}\n"
-	"  - {path: /named, service: named, strip_prefix: on}\n",
+	"  - {path: /named, service: named, strip_prefix: on, deny: 203.0.113.0/24,\n"
+	"     rate_limit: [{rate: 9/m, by: {header: X-A}}, {rate: 3/s}, {rate: 5/s, by: route}]}\n",
 	CONF_TIMES CONF_SERVICES
 	"listen:\n"
 	"  - {address: 127.0.0.1:8080, via: off, request_id: off, x_forwarded: off, underscores: allow, upgrade: off}\n"
@@ -56,7 +57,8 @@ static const char *const words[] = {
 	"PUT /named HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", "5\r\nhello\r\n", "0\r\n\r\n", "\r\n", "0\r\nX-T: t\r\n\r\n",
 	"HEAD /a HTTP/1.1\r\nHost: a\r\n\r\n", "GET /a HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTE: trailers\r\n\r\n",
 	"GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\r\n",
-	"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", "X-A: b\r\n", "Content-Length: 5\r\n",
+	"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", "X-A: b\r\nX-Forwarded-For: 203.0.113.9, [::1]:8, 192.0.2.7\r\n",
+	"Content-Length: 5\r\n",
 	"Transfer-Encoding: chunked\r\n",
 	"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
 	"HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
