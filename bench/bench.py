@@ -410,6 +410,11 @@ def do_mem(peers, a, out):
                                     temp += i.st_blocks * 512
                             except OSError:
                                 pass
+                    stayed = None
+                    if case == "idle":      # one in a hundred stays, chosen at random
+                        left = int(h.tell("keep 100")[1])
+                        time.sleep(6)
+                        stayed = dict(n=left, **memory(s.pid))
                     h.tell("close")
                     h.end()
                     h = None
@@ -420,6 +425,8 @@ def do_mem(peers, a, out):
                     out(kind="mem", peer=m.peer, workers=workers, case=case, live=y["n"], failed=failed,
                         per_conn=slope, pss0=m0["pss"], pss=y["pss"], pss_after=after["pss"],
                         rss=y["rss"], rss_after=after["rss"], up_open=y["up"], origin_bytes=st["bytes"],
+                        stayed=stayed and stayed["n"], pss_stayed=stayed and stayed["pss"],
+                        stayed_share=stayed and round((stayed["pss"] - m0["pss"]) / max(1, y["pss"] - m0["pss"]), 3),
                         temp_bytes=temp, tcp_mem=k1["tcp_mem"] - k0["tcp_mem"], slab=k1["slab"] - k0["slab"],
                         tcp_alloc=k1["tcp_alloc"] - k0["tcp_alloc"],
                         points=[(p["n"], p["pss"]) for p in points])

@@ -239,6 +239,32 @@ static void linger_read(struct worker *w, struct conn *c)
 		worker_ready(w, c);
 }
 
+/* --- moving --- */
+
+bool client_move(struct worker *w, struct conn *c, struct conn *to)
+{
+	struct peer_v6 *v6 = NULL;
+
+	if (c->t.state > CONN_LINGER || (c->t.flags & CONN_IN_READY))
+		return false;
+	if ((c->t.flags & CONN_V6) && !(v6 = slab_get(&w->peers_v6)))
+		return false;
+	if (loop_rewatch(w->loop, c->t.fd, to, LOOP_EDGE) != OK) {
+		slab_put(&w->peers_v6, v6);
+		return false;
+	}
+	*to = *c;
+	ttl_moved(&to->link);
+	if (v6) {
+		*v6 = *c->peer.v6;
+		slab_put(&w->peers_v6, c->peer.v6);
+		to->peer.v6 = v6;
+	}
+	if (to->t.state == CONN_BUSY)
+		to->work.exchange->client = to->work.exchange->lease.clock = to;
+	return true;
+}
+
 /* --- what others call --- */
 
 void client_visit(struct worker *w, struct conn *c)

@@ -19,6 +19,9 @@ void client_drop(struct worker *w, struct conn *c);
 /* Its time-out ran out: IDLE, HEAD, LINGER. */
 void client_timeout(struct worker *w, struct conn *c);
 
+/* Moves a connection to `to`, memory of the same kind; false: it must stay.  Between turns only. */
+bool client_move(struct worker *w, struct conn *c, struct conn *to);
+
 /* What becomes of a client's connection behind an exchange. */
 enum client_fate {
 	CLIENT_KEEP,	/* it may carry another */

@@ -30,6 +30,7 @@
 #include "health/verdict.h"
 
 #define TRIM_MS 1000u
+#define COMPACT_MAX 512u		/* connections moved in one turn */
 #define TRIM_WAVE 512		/* connections that make a wave */
 #define CUT_BATCH 256		/* exchanges cut in one turn, at least */
 #define CUT_PACE_MS 1
@@ -206,7 +207,7 @@ static int64_t next_wait(struct worker *w)
 	ms = earlier(ms, ttl_next(&w->calls.ttl, w->now_ms));
 	if (w->cutting)
 		ms = earlier(ms, CUT_PACE_MS);
-	if (w->pages.n)
+	if (w->pages.n || w->sparse)
 		ms = earlier(ms, TRIM_MS);
 	return w->accept_paused || w->short_of_fds ? earlier(ms, WORKER_ACCEPT_RETRY_MS) : ms;
 }
@@ -232,6 +233,7 @@ static void bury(struct worker *w)
 		if (c->t.flags & CONN_V6)
 			slab_put(&w->peers_v6, c->peer.v6);
 		slab_put(&w->conns, c);
+		w->sparse = w->sparse || slab_sparse(&w->conns);
 	}
 }
 
@@ -242,6 +244,20 @@ static void trim_pages(struct worker *w)
 		return;
 	w->trimmed = w->now_ms;
 	pages_trim(&w->pages);
+}
+
+static bool move_client(void *ctx, void *from, void *to)
+{
+	return client_move(ctx, from, to);
+}
+
+/* The few that stay when a wave goes would hold its chunks, one each: they are brought together. */
+static void compact(struct worker *w)
+{
+	if (!w->sparse || w->now_ms - w->compacted < TRIM_MS)
+		return;
+	w->compacted = w->now_ms;
+	w->sparse = slab_compact(&w->conns, COMPACT_MAX, move_client, w) && slab_sparse(&w->conns);
 }
 
 /* After a wave: slabs have given their chunks back by themselves, but buffers leave holes in
@@ -373,6 +389,7 @@ void worker_turn(struct worker *w)
 	finish_exchanges(w);
 	client_accept_check(w);
 	bury(w);
+	compact(w);
 	pool_look_for_room(w);
 	trim_pages(w);
 	trim_after_wave(w);

@@ -63,6 +63,8 @@ struct worker {
 
 	struct budget budget;
 	struct pages pages;		/* between the slabs and the system */
+	bool sparse;			/* few connections hold many chunks */
+	uint32_t compacted;		/* ms: when that was looked at */
 	uint32_t trimmed;		/* ms: when pages were trimmed */
 	struct slab conns, upstreams, exchanges, peers_v6, pools_slab;
 	struct ttl ttl;			/* of connections */

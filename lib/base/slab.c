@@ -1,12 +1,13 @@
 /* Door: objects of one size for one thread.  Owns chunks of SLAB_CHUNK bytes,
  * aligned to their size; used for whatever exists once per connection or
- * request.  Never clears an object, never moves one, takes no lock.
+ * request.  Never clears an object, moves one only when told to, takes no lock.
  *
  * Invariants: every chunk that is not full is in partial[list], fuller ones in
  * higher lists; `current` is the head of the highest; at most one chunk is
  * empty, it is `spare`, and it is not `current` unless nothing else has room. */
 #include "lib/base/slab.h"
 
+#include <string.h>
 #include "lib/base/mem.h"
 
 /* Objects of a chunk that share a list, at least. */
@@ -172,6 +173,73 @@ struct slab_chunk *slab_grow(struct slab *s)
 	chunk_place(s, c);
 	choose_current(s);
 	return c;
+}
+
+#define MARKS (SLAB_CHUNK / 8 / 64)
+
+/* Marks the objects of `c` that are not handed out, by their number. */
+static void mark_free(const struct slab *s, struct slab_chunk *c, uint64_t marks[MARKS])
+{
+	char *first = (char *)c + SLAB_HEAD, *next;
+	size_t i = (size_t)(c->fresh - first) / s->size;
+
+	memset(marks, 0, MARKS * sizeof *marks);
+	for (; i < s->per_chunk; i++)
+		marks[i / 64] |= 1ull << i % 64;
+	for (char *p = c->free; p; p = next) {
+		i = (size_t)(p - first) / s->size;
+		marks[i / 64] |= 1ull << i % 64;
+		SLAB_UNPOISON(p, sizeof(void *));
+		next = *(void **)p;
+		SLAB_POISON(p, sizeof(void *));
+	}
+}
+
+/* Moves what it can out of `c`, which may be gone afterwards; how much. */
+static size_t chunk_evacuate(struct slab *s, struct slab_chunk *c, slab_move *move, void *ctx)
+{
+	uint64_t marks[MARKS];
+	uint32_t left = c->live;
+	size_t moved = 0;
+
+	mark_free(s, c, marks);
+	for (size_t i = 0; left; i++) {
+		char *from = (char *)c + SLAB_HEAD + i * s->size, *to;
+
+		if (marks[i / 64] >> i % 64 & 1)
+			continue;
+		left--;
+		to = slab_get(s);
+		if (!to)
+			break;
+		if (((uintptr_t)to & ~(uintptr_t)(SLAB_CHUNK - 1)) == (uintptr_t)c) {	/* the others are full */
+			slab_put(s, to);
+			break;
+		}
+		if (move(ctx, from, to)) {
+			slab_put(s, from);
+			moved++;
+		} else {
+			slab_put(s, to);
+		}
+	}
+	return moved;
+}
+
+size_t slab_compact(struct slab *s, size_t max, slab_move *move, void *ctx)
+{
+	size_t moved = 0, looks = s->chunks;
+
+	for (uint32_t list = 0; list < s->lists; list++) {
+		struct slab_chunk *c = s->partial[list], *next;
+
+		for (; c && looks && moved < max && slab_sparse(s); c = next, looks--) {
+			next = c->next;
+			if (c != s->current && c->live)
+				moved += chunk_evacuate(s, c, move, ctx);
+		}
+	}
+	return moved;
 }
 
 /* Gives the kept chunk back; every object must have come home. */

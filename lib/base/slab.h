@@ -65,6 +65,19 @@ void slab_hide(struct slab *s);
 /* CHECKs that no object is out. */
 void slab_fini(struct slab *s);
 
+/* Moves the object at `from` to `to`, which is an object just got; false: it stays where it is, and nothing has changed. */
+typedef bool slab_move(void *ctx, void *from, void *to);
+
+/* Whether so few objects are left in so many chunks that it pays to bring them together. */
+static inline bool slab_sparse(const struct slab *s)
+{
+	return s->chunks > 3 && s->live < s->chunks * s->per_chunk / 4;
+}
+
+/* While it is sparse: empties chunks by moving what is in them to fuller ones, about `max` objects.  How many were
+ * moved; 0: the rest stays, for it is dense enough, or nothing in it can be moved. */
+size_t slab_compact(struct slab *s, size_t max, slab_move *move, void *ctx);
+
 /* The slow halves of slab_get and slab_put. */
 struct slab_chunk *slab_grow(struct slab *s);
 void slab_shift(struct slab *s, struct slab_chunk *c);

@@ -126,3 +126,11 @@ int64_t ttl_next(struct ttl *t, uint32_t now)
 	}
 	return least;
 }
+
+void ttl_moved(struct ttl_link *l)
+{
+	if (!l->next)
+		return;
+	l->next->prev = l;
+	l->prev->next = l;
+}

@@ -39,6 +39,9 @@ void ttl_link(struct ttl *t, uint8_t list, struct ttl_link *l, uint32_t now);
 /* Does nothing when it is not linked. */
 void ttl_unlink(struct ttl_link *l);
 
+/* `l` is a copy of a link that was at another place: its neighbours know it here from now on. */
+void ttl_moved(struct ttl_link *l);
+
 static inline bool ttl_linked(const struct ttl_link *l)
 {
 	return l->next != 0;

@@ -287,10 +287,19 @@ enum err __wrap_loop_watch(struct loop *l, int fd, void *ptr, enum loop_mode mod
 
 enum err __wrap_loop_rewatch(struct loop *l, int fd, void *ptr, enum loop_mode mode)
 {
-	struct acceptor_here *a = &listeners[fd - FD_LISTENER];
+	struct acceptor_here *a;
+	struct peer *p;
 
 	(void)l;
-	CHECK(fd >= FD_LISTENER && a->open && a->watched && a->ptr == ptr);
+	if (fd < FD_LISTENER) {	/* it has moved; what is ready is told again */
+		p = peer_of(fd);
+		CHECK(p->watched && p->mode == mode);
+		p->ptr = ptr;
+		p->event |= p->link == PEER_UP;
+		return OK;
+	}
+	a = &listeners[fd - FD_LISTENER];
+	CHECK(a->open && a->watched && a->ptr == ptr);
 	a->mode = mode;
 	return OK;
 }

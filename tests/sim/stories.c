@@ -817,7 +817,40 @@ static void back_pressure(void)
 	message_free(&m);
 }
 
+/* Most of a wave leaves; the few that stay, in every state that a connection can be in, are moved together and
+ * notice nothing. */
+static void few_stay(void)
+{
+	enum { N = 1600 };
+	static struct peer *c[N];
+	size_t chunks;
+
+	for (int i = 0; i < N; i++)
+		c[i] = world_client();
+	world_say(c[100], "GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n");	/* waits for its answer */
+	world_say(c[500], "GET /b HTTP/1.1\r\nHo");			/* half a head */
+	world_say(c[900], "POST /b HTTP/1.1\r\nHost: a.example\r\nContent-Length: 4\r\n\r\nbo");
+	chunks = world.w->conns.chunks;
+	for (int i = 0; i < N; i++)
+		if (i % 100)
+			peer_fin(c[i]);
+	world_settle();
+	EXPECT(chunks > 4 && world.w->conns.live == N / 100);
+	world_sleep(1500);
+	EXPECT(world.w->conns.live == N / 100 && world.w->conns.chunks <= 3);
+	world_say(c[500], "st: a.example\r\n\r\n");
+	world_say(c[900], "dy");
+	for (int i = 0; i < 3; i++)
+		world_say(world_up((unsigned)i), OK2);
+	EXPECT(world_status(c[100], 0) == 200 && world_status(c[500], 0) == 200 && world_status(c[900], 0) == 200);
+	world_say(c[1500], "GET /local HTTP/1.1\r\nHost: a.example\r\n\r\n");
+	EXPECT(world_status(c[1500], 0) == 200);
+	world_sleep(6000);
+	EXPECT(!peer_open(c[100]) && !peer_open(c[1500]));	/* time-outs came along */
+}
+
 const struct story stories[] = {
+	{ "few-stay", NULL, few_stay },
 	{ "one-request", NULL, one_request },
 	{ "byte-by-byte", NULL, byte_by_byte },
 	{ "short-writes", NULL, short_writes },

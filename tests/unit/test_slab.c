@@ -157,6 +157,65 @@ static void fullest_first(void **state)
 	world_fini(&w);
 }
 
+/* Objects that know their place, in a slab that is left by most of them. */
+struct settler {
+	struct settler **home;
+	uint32_t number, pinned;
+};
+
+static bool settler_move(void *ctx, void *from, void *to)
+{
+	struct settler *s = to;
+
+	if (((struct settler *)from)->pinned)
+		return false;
+	*s = *(struct settler *)from;
+	*s->home = s;
+	++*(size_t *)ctx;
+	return true;
+}
+
+static void few_that_stay_are_brought_together(void **state)
+{
+	enum { N = 20000 };
+	static struct settler *all[N];
+	uint32_t seed = 5, stay = 0, pinned = 0;
+	size_t moves = 0, moved, before;
+	struct world w;
+
+	(void)state;
+	world_init(&w, sizeof(struct settler), 0);
+	for (uint32_t i = 0; i < N; i++) {
+		all[i] = slab_get(&w.slab);
+		assert_non_null(all[i]);
+		*all[i] = (struct settler){&all[i], i, 0};
+	}
+	assert_int_equal(slab_compact(&w.slab, SIZE_MAX, settler_move, &moves), 0);	/* dense */
+	for (uint32_t i = 0; i < N; i++)
+		if (next(&seed) % 100) {
+			slab_put(&w.slab, all[i]);
+			all[i] = NULL;
+		} else {
+			all[i]->pinned = ++stay % 50 == 0;
+			pinned += all[i]->pinned;
+		}
+	before = w.slab.chunks;
+	assert_true(slab_sparse(&w.slab) && before > 15);
+	assert_in_range(slab_compact(&w.slab, 10, settler_move, &moves), 1, 10 + w.slab.per_chunk);	/* in pieces */
+	do
+		moved = slab_compact(&w.slab, 64, settler_move, &moves);
+	while (moved);
+	assert_int_equal(w.slab.live, stay);
+	assert_in_range(w.slab.chunks, 1, 3 + pinned);
+	assert_true(moves <= 2 * stay);
+	for (uint32_t i = 0; i < N; i++)
+		if (all[i]) {
+			assert_true(all[i]->number == i && all[i]->home == &all[i]);
+			slab_put(&w.slab, all[i]);
+		}
+	world_fini(&w);
+}
+
 static void no_memory_no_budget(void **state)
 {
 	(void)state;
@@ -245,6 +304,7 @@ int main(void)
 		cmocka_unit_test(random_walks),
 		cmocka_unit_test(a_lone_object_keeps_one_chunk),
 		cmocka_unit_test(fullest_first),
+		cmocka_unit_test(few_that_stay_are_brought_together),
 		cmocka_unit_test(no_memory_no_budget),
 		cmocka_unit_test(a_hidden_slab_is_in_no_core_dump),
 #ifdef THIMBLE_SANITIZED
