@@ -70,9 +70,36 @@ struct conf_str_list {
 	size_t count;
 };
 
+struct conf_service;
+
+/* A server name of TLS and where connections for it go. */
+struct conf_name {
+	struct conf_pos pos;
+	struct str host;	/* lower case, "*.x" for a wildcard; empty: any */
+	const struct conf_service *service;
+};
+
+struct conf_name_list {
+	struct conf_name *items;	/* no host twice */
+	size_t count;
+};
+
+/* What a listener does with its connections. */
+enum conf_speaks {
+	CONF_SPEAKS_HTTP,
+	CONF_SPEAKS_TCP,	/* bytes pass to `service` */
+	CONF_SPEAKS_SNI,	/* TLS passes, unopened, by its server name */
+};
+
+enum conf_proxy_in { CONF_PROXY_IN_OFF, CONF_PROXY_IN_ON, CONF_PROXY_IN_OPTIONAL };
+
 struct conf_listen {
 	struct conf_pos pos;
 	struct conf_address address;
+	enum conf_speaks speaks;
+	enum conf_proxy_in proxy_protocol;	/* not off: there are trusted_proxies */
+	const struct conf_service *service;	/* of CONF_SPEAKS_TCP */
+	struct conf_name_list sni;		/* of CONF_SPEAKS_SNI */
 	struct conf_cidr_list trusted_proxies;
 	enum conf_x_forwarded x_forwarded;
 	bool forwarded;			/* add RFC 7239 Forwarded */
@@ -82,6 +109,7 @@ struct conf_listen {
 	struct conf_str_list upgrade;	/* protocol tokens in lower case */
 };
 
+enum conf_proxy_out { CONF_PROXY_OUT_OFF, CONF_PROXY_OUT_V1, CONF_PROXY_OUT_V2 };
 enum conf_host_kind { CONF_HOST_KEEP, CONF_HOST_ENDPOINT, CONF_HOST_NAME };
 
 struct conf_address_list {
@@ -93,11 +121,12 @@ struct conf_service {
 	struct conf_pos pos;
 	struct str name;
 	uint32_t index;			/* its place in conf.services */
-	bool used;			/* by a route */
+	bool used;			/* by a route or a listener */
 	struct conf_address_list endpoints;	/* may be empty: 503 */
 	enum conf_host_kind host_kind;
 	struct str host;		/* of CONF_HOST_NAME */
 	uint32_t max_connections;	/* per endpoint and worker; 0: no limit */
+	enum conf_proxy_out proxy_protocol;
 };
 
 enum conf_path_kind { CONF_PATH_PREFIX, CONF_PATH_EXACT, CONF_PATH_REGEX };
@@ -255,7 +284,7 @@ struct conf {
 	uint32_t workers;		/* 0: one per processor */
 	struct conf_listen *listens;	/* at least one */
 	size_t listen_count;
-	struct conf_route *routes;	/* at least one; in the order of the file */
+	struct conf_route *routes;	/* at least one when a listener speaks HTTP; in the order of the file */
 	size_t route_count;
 	struct conf_service *services;
 	size_t service_count;

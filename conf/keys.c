@@ -6,7 +6,7 @@
  * Called by walk.c (which reads a file by it) and by tests.
  * Never     holds code for one key: a type does that, in items.c.
  * Invariant the keys of CONF_TOP stand in the order in which they must be read:
- *           what others inherit from first, services before the routes that name them.
+ *           what others inherit from first, services before the listeners and routes that name them.
  */
 #include "conf/keys.h"
 
@@ -29,9 +29,9 @@ static const struct conf_key keys[] = {
 	{CONF_TOP, "log", CONF_T_MAP, CONF_LOG, AT(conf, log), .doc = "where logs go"},
 	{CONF_TOP, "defaults", CONF_T_DEFAULTS, CONF_DEFAULTS,
 	 .doc = "for all listen, route and service items that do not say otherwise"},
-	{CONF_TOP, "listen", CONF_T_LISTENS, CONF_LISTEN, .fallback = "127.0.0.1:8080", .doc = "where clients connect"},
 	{CONF_TOP, "services", CONF_T_SERVICES, CONF_SERVICE, .doc = "groups of endpoints, by name"},
-	{CONF_TOP, "routes", CONF_T_ROUTES, CONF_ROUTE, .doc = "which request goes where; at least one"},
+	{CONF_TOP, "listen", CONF_T_LISTENS, CONF_LISTEN, .fallback = "127.0.0.1:8080", .doc = "where clients connect"},
+	{CONF_TOP, "routes", CONF_T_ROUTES, CONF_ROUTE, .doc = "which request goes where; at least one, unless no listener speaks HTTP"},
 
 	{CONF_LIMITS, "head", CONF_T_SIZE, AT(conf_limits, head), .fallback = "64KiB", .min = KIB, .max = 16 * MIB,
 	 .doc = "the head of a request; beyond: 431"},
@@ -64,7 +64,7 @@ static const struct conf_key keys[] = {
 	 .max = 1024 * MIB, .doc = "all that `rate_limit` remembers, about 20 bytes for each client that was there lately"},
 
 	{CONF_TIMEOUTS, "head", CONF_T_DURATION, AT(conf_timeouts, head), .fallback = "10s", .min = 100, .max = HOUR,
-	 .doc = "from the first byte of a request to the end of its head"},
+	 .doc = "from the first byte of a request to the end of its head; from the connect to the end of a PROXY protocol header or of TLS's first message"},
 	{CONF_TIMEOUTS, "body", CONF_T_DURATION, AT(conf_timeouts, body), .fallback = "30s", .min = 100, .max = DAY,
 	 .doc = "between two pieces of a request body; beyond: 408"},
 	{CONF_TIMEOUTS, "write", CONF_T_DURATION, AT(conf_timeouts, write), .fallback = "60s", .min = 100, .max = DAY,
@@ -83,7 +83,7 @@ static const struct conf_key keys[] = {
 	 .min = 10, .max = DAY,
 	 .doc = "how long an unused upstream connection is kept; make it less than the endpoint keeps it"},
 	{CONF_TIMEOUTS, "tunnel", CONF_T_DURATION, AT(conf_timeouts, tunnel), .fallback = "1h", .min = 100,
-	 .max = 30 * DAY, .words = "off", .doc = "a WebSocket or other tunnel without traffic"},
+	 .max = 30 * DAY, .words = "off", .doc = "a WebSocket or other tunnel, or a TCP connection that is passed on, without traffic"},
 	{CONF_TIMEOUTS, "linger", CONF_T_DURATION, AT(conf_timeouts, linger), .fallback = "2s", .min = 10,
 	 .max = MINUTE, .words = "off", .doc = "reading on after an early answer, so that the client sees it"},
 	{CONF_TIMEOUTS, "drain", CONF_T_DURATION, AT(conf_timeouts, drain), .fallback = "9s", .min = 10, .max = DAY,
@@ -103,7 +103,14 @@ static const struct conf_key keys[] = {
 	{CONF_LISTEN, "address", CONF_T_ADDRESS, AT(conf_listen, address), .required = true, .doc = "where to listen"},
 	{CONF_LISTEN, "trusted_proxies", CONF_T_NETWORKS, AT(conf_listen, trusted_proxies), .shared = true,
 	 .fallback = "none", .words = "none",
-	 .doc = "peers whose X-Forwarded-* and Forwarded are believed; `\"unix:\"` for those on a unix socket"},
+	 .doc = "peers whose X-Forwarded-*, Forwarded and PROXY protocol headers are believed; `\"unix:\"` for those on a unix socket"},
+	{CONF_LISTEN, "proxy_protocol", CONF_T_WORD, AT(conf_listen, proxy_protocol), .fallback = "off",
+	 .words = "off|on|optional",
+	 .doc = "whether connections begin with a PROXY protocol header (version 1 or 2); on: those of others than `trusted_proxies` are closed"},
+	{CONF_LISTEN, "service", CONF_T_ONE_SERVICE, AT(conf_listen, service),
+	 .doc = "instead of HTTP and routes: bytes pass to this service"},
+	{CONF_LISTEN, "sni", CONF_T_NAMES, AT(conf_listen, sni),
+	 .doc = "instead of HTTP and routes: TLS passes unopened to the service of its server name"},
 	{CONF_LISTEN, "x_forwarded", CONF_T_WORD, AT(conf_listen, x_forwarded), .fallback = "append",
 	 .words = "append|replace|off", .shared = true, .doc = "X-Forwarded-For, -Proto and -Host"},
 	{CONF_LISTEN, "forwarded", CONF_T_BOOL, AT(conf_listen, forwarded), .fallback = "off", .shared = true,
@@ -125,6 +132,9 @@ static const struct conf_key keys[] = {
 	 .doc = "the Host that endpoints see: the client's, the endpoint's address, or this one"},
 	{CONF_SERVICE, "max_connections", CONF_T_COUNT, AT(conf_service, max_connections), .fallback = "0", .min = 1,
 	 .max = 1000000, .words = "off", .shared = true, .doc = "connections per endpoint and worker; 0: no limit"},
+	{CONF_SERVICE, "proxy_protocol", CONF_T_WORD, AT(conf_service, proxy_protocol), .fallback = "off",
+	 .words = "off|v1|v2",
+	 .doc = "begin each connection with a PROXY protocol header of this version, which names the client; no two requests share one"},
 
 	{CONF_ROUTE, "host", CONF_T_HOSTS, AT(conf_route, hosts),
 	 .doc = "`example.com`, `\"*.example.com\"`; without it: any host. No port: routes look at the name alone"},

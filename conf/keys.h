@@ -56,6 +56,8 @@ enum conf_type {
 	CONF_T_RATE,		/* [struct conf_rate_limit], as the next two */
 	CONF_T_RATE_BY,		/* one of `words`, or a map of CONF_RATE_BY */
 	CONF_T_RATE_HEADER,
+	CONF_T_ONE_SERVICE,	/* the name of one [const struct conf_service *] */
+	CONF_T_NAMES,		/* server names and their services [struct conf_name_list] */
 	CONF_T_LISTENS,		/* [struct conf], as the next three */
 	CONF_T_SERVICES,
 	CONF_T_ROUTES,

@@ -200,6 +200,7 @@ static void trust(struct conf_walk *w, const struct conf_listen *l)
 
 void conf_odd_note(struct conf_walk *w, const struct conf_node *root)
 {
+	const struct conf_node *routes = conf_node_child(root, "routes");	/* NULL: no listener speaks HTTP */
 	const struct conf_route *r = w->conf->routes;
 
 	for (size_t i = 0; i < w->conf->listen_count; i++)
@@ -208,7 +209,7 @@ void conf_odd_note(struct conf_walk *w, const struct conf_node *root)
 	body_limit(w, root);
 	replay(w, root);
 	fields(w, root);
-	for (const struct conf_node *item = conf_node_child(root, "routes")->first; item; item = item->next, r++) {
+	for (const struct conf_node *item = routes ? routes->first : NULL; item; item = item->next, r++) {
 		route_timeouts(w, r, item);
 		rewrite(w, r, item);
 		for (size_t i = 0; i < r->match_count; i++) {

@@ -4,7 +4,7 @@
  * Purpose   where requests come in and where they can go.
  * Owns      nothing; results are in the tree's arena.
  * Called by walk.c through conf_reader_of().
- * Invariant services are sorted by name in w->by_name before a route is read.
+ * Invariant services are sorted by name in w->by_name before a listener or route is read.
  */
 #include "conf/address.h"
 #include "conf/walk.h"
@@ -13,6 +13,7 @@
 
 #define LISTENS_MAX 256
 #define ENDPOINTS_MAX 10000
+#define NAMES_MAX 10000
 
 static bool address_read(struct conf_walk *w, const struct conf_node *n, enum conf_address_use use,
 			 struct conf_address *a)
@@ -35,15 +36,95 @@ void conf_read_address_key(struct conf_walk *w, const struct conf_key *k, const 
 		address_read(w, n, CONF_USE_LISTEN, at);
 }
 
+void conf_read_one_service(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	if (conf_walk_text(w, k, n))
+		*(const struct conf_service **)at = conf_service_find(w, n->text, n->pos);
+}
+
+static int names_compare(const void *a, const void *b)
+{
+	const struct conf_name *x = a, *y = b;
+	int rc = conf_str_compare(x->host, y->host);
+
+	return rc ? rc : (x->pos.line > y->pos.line) - (x->pos.line < y->pos.line);
+}
+
+/* What is wrong with a server name, or NULL; `*` is any, and *host empty then. */
+static const char *name_read(struct conf_walk *w, struct str s, struct str *host)
+{
+	*host = STR("");
+	if (str_eq(s, STR("*")))
+		return NULL;
+	*host = conf_host_dup(w, s);
+	if (s.n && s.p[0] == '[')
+		return "is an address: TLS sends none as a server name";
+	return s.n ? conf_host_wrong(*host) : "is no server name";
+}
+
+void conf_read_names(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	struct conf_name_list list = {0};
+
+	if (n->kind != CONF_NODE_MAP || !n->count || n->count > NAMES_MAX) {
+		if (n->kind != CONF_NODE_BAD)
+			conf_errors_add(w->errors, n->pos, "`%s` is a map of 1 to %d server names and their services, as in `{a.example.com: web, \"*\": other}`",
+					k->name, NAMES_MAX);
+		return;
+	}
+	list.items = conf_walk_alloc(w, n->count * sizeof *list.items);
+	if (!list.items)
+		return;
+	for (const struct conf_node *c = n->first; c; c = c->next) {
+		struct conf_name *name = &list.items[list.count];
+		const char *wrong = name_read(w, c->key, &name->host);
+
+		name->pos = c->key_pos;
+		if (wrong)
+			conf_errors_add(w->errors, c->key_pos, "`%.80s` %s", c->key.p, wrong);
+		else if (conf_walk_text(w, k, c) && (name->service = conf_service_find(w, c->text, c->pos)))
+			list.count++;
+	}
+	qsort(list.items, list.count, sizeof *list.items, names_compare);
+	for (size_t i = 1; i < list.count; i++)
+		if (str_eq(list.items[i - 1].host, list.items[i].host))
+			conf_errors_add(w->errors, list.items[i].pos, "the server name `%.80s` is there twice: names are the same in any case",
+					list.items[i].host.n ? list.items[i].host.p : "*");
+	*(struct conf_name_list *)at = list;
+}
+
+/* What the keys of a listener say of each other. */
+static void listen_check(struct conf_walk *w, const struct conf_node *n, struct conf_listen *l)
+{
+	static const char *const http[] = {"x_forwarded", "forwarded", "via", "request_id", "underscores", "upgrade"};
+	const struct conf_node *service = conf_node_child(n, "service"), *sni = conf_node_child(n, "sni");
+	const struct conf_node *proxy = conf_node_child(n, "proxy_protocol");
+
+	l->speaks = sni ? CONF_SPEAKS_SNI : service ? CONF_SPEAKS_TCP : CONF_SPEAKS_HTTP;
+	if (service && sni)
+		conf_errors_add(w->errors, sni->key_pos, "`service` or `sni`, not both");
+	for (size_t i = 0; l->speaks != CONF_SPEAKS_HTTP && i < sizeof http / sizeof *http; i++) {
+		const struct conf_node *c = conf_node_child(n, http[i]);
+
+		if (c)
+			conf_errors_add(w->errors, c->key_pos, "`%s` is about HTTP, which a listener with `%s` does not read",
+					http[i], sni ? "sni" : "service");
+	}
+	if (proxy && l->proxy_protocol != CONF_PROXY_IN_OFF && !l->trusted_proxies.count)
+		conf_errors_add(w->errors, proxy->key_pos, "`proxy_protocol` needs `trusted_proxies`: those whose headers are believed");
+}
+
 static void listen_read(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n,
 			struct conf_listen *l)
 {
 	*l = w->listen;
 	l->pos = n->pos;
-	if (n->kind == CONF_NODE_MAP)
+	if (n->kind == CONF_NODE_MAP) {
 		conf_walk_map(w, CONF_LISTEN, n, l);
-	else if (conf_walk_text(w, k, n))
+		listen_check(w, n, l);
+	} else if (conf_walk_text(w, k, n)) {
 		address_read(w, n, CONF_USE_LISTEN, &l->address);
+	}
 }
 
 void conf_read_listens(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)

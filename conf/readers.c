@@ -61,6 +61,8 @@ conf_reader *conf_reader_of(enum conf_type type)
 		[CONF_T_RATE] = conf_read_rate,
 		[CONF_T_RATE_BY] = conf_read_rate_by,
 		[CONF_T_RATE_HEADER] = conf_read_rate_header,
+		[CONF_T_ONE_SERVICE] = conf_read_one_service,
+		[CONF_T_NAMES] = conf_read_names,
 		[CONF_T_LISTENS] = conf_read_listens,
 		[CONF_T_SERVICES] = conf_read_services,
 		[CONF_T_ROUTES] = conf_read_routes,

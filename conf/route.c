@@ -16,7 +16,7 @@
 #define WEIGHT_MAX 1000000
 #define WAYS_MAX 65536	/* of a route: hosts x matches x methods, where more than hosts multiply */
 
-static struct str host_dup(struct conf_walk *w, struct str s)
+struct str conf_host_dup(struct conf_walk *w, struct str s)
 {
 	struct str copy;
 	char *p;
@@ -48,7 +48,7 @@ void conf_read_hosts(struct conf_walk *w, const struct conf_key *k, const struct
 
 		if (!conf_walk_text(w, k, c))
 			continue;
-		host = host_dup(w, c->text);
+		host = conf_host_dup(w, c->text);
 		wrong = host.n ? conf_host_wrong(host) : NULL;
 		if (wrong)
 			conf_errors_add(w->errors, c->pos, "`%.80s` %s", c->text.p, wrong);
@@ -133,8 +133,7 @@ void conf_read_target(struct conf_walk *w, const struct conf_key *k, const struc
 	}
 }
 
-/* The service of that name, which is used from here on; NULL when there is none, told as an error at `pos`. */
-static struct conf_service *service_find(struct conf_walk *w, struct str name, struct conf_pos pos)
+struct conf_service *conf_service_find(struct conf_walk *w, struct str name, struct conf_pos pos)
 {
 	struct conf_near near = {.word = name};
 	size_t low = 0, high = w->conf->service_count;
@@ -172,7 +171,7 @@ static void backends_read(struct conf_walk *w, const struct conf_key *k, const s
 	for (const struct conf_node *c = n->first; c && r->backends; c = c->next) {
 		struct conf_backend *b = &r->backends[r->backend_count];
 
-		b->service = service_find(w, c->key, c->key_pos);
+		b->service = conf_service_find(w, c->key, c->key_pos);
 		conf_read_number(w, &weight, c, &b->weight);
 		sum += b->weight;
 		r->backend_count++;
@@ -188,7 +187,7 @@ void conf_read_service_name(struct conf_walk *w, const struct conf_key *k, const
 	if (n->kind == CONF_NODE_MAP)
 		backends_read(w, k, n, r);
 	else if (conf_walk_text(w, k, n))
-		r->service = service_find(w, n->text, n->pos);
+		r->service = conf_service_find(w, n->text, n->pos);
 }
 
 static void action_check(struct conf_walk *w, const struct conf_node *n, bool known, struct conf_route *r)

@@ -81,6 +81,9 @@ static const char *const shapes[CONF_TYPES] = {
 		{"type": "string", "pattern": "^[0-9]+$"}, {"$ref": "#/$defs/variable"}]}}]),
 	[CONF_T_RATE] = JSON("$ref": "#/$defs/rate"),
 	[CONF_T_RATE_HEADER] = JSON("$ref": "#/$defs/token"),
+	[CONF_T_ONE_SERVICE] = JSON("$ref": "#/$defs/text"),
+	[CONF_T_NAMES] = JSON("type": "object", "minProperties": 1, "maxProperties": 10000,
+		"propertyNames": {"pattern": "^([*]|([*][.])?[0-9A-Za-z_.-]+)$"}, "additionalProperties": {"$ref": "#/$defs/text"}),
 	[CONF_T_LISTENS] = JSON("anyOf": [{"$ref": "#/$defs/address"}, {"$ref": "#/$defs/listen"}, {"type": "array",
 		"items": {"anyOf": [{"$ref": "#/$defs/address"}, {"$ref": "#/$defs/listen"}]},
 		"minItems": 1, "maxItems": 256}]),
@@ -239,7 +242,18 @@ static void property(FILE *to, const struct conf_key *k)
 
 static bool is_required(const struct conf_key *k, enum conf_noun noun)
 {
-	return k->noun == noun && (k->required || k->type == CONF_T_ROUTES);
+	return k->noun == noun && k->required;
+}
+
+/* Without routes there are listeners, and none of them speaks HTTP. */
+static bool is_reason(const struct conf_key *k, enum conf_noun noun)
+{
+	return k->noun == noun && (k->type == CONF_T_ROUTES || k->type == CONF_T_LISTENS);
+}
+
+static bool is_stream(const struct conf_key *k, enum conf_noun noun)
+{
+	return k->noun == noun && noun == CONF_LISTEN && (k->type == CONF_T_ONE_SERVICE || k->type == CONF_T_NAMES);
 }
 
 static bool is_action(const struct conf_key *k, enum conf_noun noun)
@@ -284,6 +298,8 @@ static void map_print(FILE *to, enum conf_noun noun, const char *indent)
 
 	fprintf(to, "%s\"type\": \"object\", \"additionalProperties\": false", indent);
 	rule(to, noun, is_required, ", \"required\": [", "", "", "]");
+	rule(to, noun, is_reason, ", \"anyOf\": [", "{\"required\": [", "]}", "]");
+	rule(to, noun, is_stream, ", \"not\": {\"required\": [", "", "", "]}");
 	rule(to, noun, is_action, ", \"oneOf\": [", "{\"required\": [", "]}", "]");
 	rule(to, noun, is_matches, ", \"dependentSchemas\": {", "", ": {\"properties\": {", "");
 	rule(to, noun, is_of_match, "", "", ": false", "}}}");

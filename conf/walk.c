@@ -300,18 +300,30 @@ static bool keys_known(struct conf_walk *w, const struct conf_node *root)
 	return known;
 }
 
+/* Whether a listener wants routes, or none could be read. */
+static bool speaks_http(const struct conf *c)
+{
+	bool http = !c->listen_count;
+
+	for (size_t i = 0; i < c->listen_count; i++)
+		http = http || c->listens[i].speaks == CONF_SPEAKS_HTTP;
+	return http;
+}
+
 void conf_walk_file(struct conf_walk *w, const struct conf_node *root)
 {
+	bool known;
 	size_t count;
 	const struct conf_key *keys = conf_keys(&count);
 
 	if (!is_map(w, CONF_TOP, root))
 		return;
-	if (keys_known(w, root) && !conf_node_child(root, "routes"))
-		conf_errors_add(w->errors, root->pos, "nothing to serve: there are no `routes`");
+	known = keys_known(w, root);
 	for (size_t i = 0; i < count; i++)
 		if (keys[i].noun == CONF_TOP)
 			top_key(w, &keys[i], root);
+	if (known && !conf_node_child(root, "routes") && speaks_http(w->conf))
+		conf_errors_add(w->errors, root->pos, "nothing to serve: there are no `routes`");
 	conf_check_limits(w, root);
 	if (!conf_errors_any(w->errors))
 		conf_odd_note(w, root);

@@ -52,11 +52,16 @@ conf_reader conf_read_number, conf_read_flag, conf_read_word, conf_read_status;	
 conf_reader conf_read_token, conf_read_text, conf_read_value, conf_read_sink;		/* value.c */
 conf_reader conf_read_header_map, conf_read_header_names, conf_read_networks, conf_read_protocols;
 conf_reader conf_read_listens, conf_read_address_key;					/* place.c */
-conf_reader conf_read_services, conf_read_endpoints, conf_read_host_mode;
+conf_reader conf_read_services, conf_read_endpoints, conf_read_host_mode, conf_read_one_service, conf_read_names;
 conf_reader conf_read_path, conf_read_prefix, conf_read_exact, conf_read_path_regex;	/* match.c */
 conf_reader conf_read_new_prefix, conf_read_new_path, conf_read_new_host, conf_read_methods, conf_read_pairs, conf_read_pattern, conf_read_matches;
 conf_reader conf_read_rate_limits, conf_read_rate, conf_read_rate_by, conf_read_rate_header;	/* rate.c */
 conf_reader conf_read_routes, conf_read_hosts, conf_read_target, conf_read_service_name;	/* route.c */
+
+/* A copy of a host's name in lower case, without a dot at its end. */
+struct str conf_host_dup(struct conf_walk *w, struct str s);		/* route.c */
+/* The service of that name, which is used from here on; NULL when there is none, told as an error at `pos`. */
+struct conf_service *conf_service_find(struct conf_walk *w, struct str name, struct conf_pos pos);
 
 /* The order of lists of pairs in which equal ones meet; `fold`: of headers. */
 int conf_pairs_compare(const struct conf_pair_list *a, const struct conf_pair_list *b, bool fold);	/* match.c */

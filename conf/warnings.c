@@ -20,6 +20,15 @@ static bool is_repeated(const struct conf_error *a, const struct conf_error *b)
 	return a->pos.line == b->pos.line && a->pos.column == b->pos.column && str_eq(a->text, b->text);
 }
 
+static void unasked(const struct conf *c, struct conf_errors *to)
+{
+	for (size_t i = 0; i < c->listen_count; i++)
+		if (c->listens[i].speaks == CONF_SPEAKS_HTTP)
+			return;
+	if (c->route_count)
+		conf_errors_add(to, c->routes->pos, "no listener speaks HTTP, so nothing asks the routes");
+}
+
 size_t conf_warnings_print(const struct conf *c, FILE *to)
 {
 	struct conf_errors e;
@@ -27,6 +36,7 @@ size_t conf_warnings_print(const struct conf *c, FILE *to)
 
 	conf_errors_init(&e);
 	unused(c, &e);
+	unasked(c, &e);
 	for (const struct conf_note *note = c->notes; note; note = note->next)
 		conf_errors_add(&e, note->pos, "%s", note->text.p);
 	conf_shadows_find(c, &e);

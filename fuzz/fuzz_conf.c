@@ -40,6 +40,16 @@ static void match_check(const struct conf_match *m)
 	pairs_check(&m->query);
 }
 
+static void listen_check(const struct conf *c, const struct conf_listen *l)
+{
+	CHECK(c->route_count || l->speaks != CONF_SPEAKS_HTTP);
+	CHECK((l->speaks == CONF_SPEAKS_TCP) == (l->service != NULL));
+	CHECK((l->speaks == CONF_SPEAKS_SNI) == (l->sni.count != 0));
+	CHECK(l->proxy_protocol == CONF_PROXY_IN_OFF || l->trusted_proxies.count);
+	for (size_t i = 0; i < l->sni.count; i++)
+		CHECK(l->sni.items[i].service && l->sni.items[i].host.p);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static FILE *nowhere;
@@ -52,7 +62,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	conf_errors_init(&errors);
 	c = conf_parse("fuzz.yaml", (struct str){(const char *)data, size}, scripted_env, &errors);
 	CHECK(!c == (errors.count || errors.no_memory));
-	CHECK(!c || (c->listen_count && c->route_count));
+	CHECK(!c || c->listen_count);
+	for (size_t i = 0; c && i < c->listen_count; i++)
+		listen_check(c, &c->listens[i]);
 	for (size_t i = 0; c && i < c->route_count; i++) {
 		CHECK((c->routes[i].action == CONF_ACTION_SERVICE) == (c->routes[i].service != NULL));
 		CHECK(c->routes[i].match_count);
@@ -64,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			CHECK((unsigned char)errors.items[i].text.p[j] >= 0x20);
 	conf_errors_print(&errors, nowhere);
 	if (c)
-		CHECK(conf_warnings_print(c, nowhere) <= c->service_count);
+		CHECK(conf_warnings_print(c, nowhere) <= c->service_count + 1);
 	conf_free(c);
 	conf_errors_fini(&errors);
 	return 0;

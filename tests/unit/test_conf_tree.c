@@ -49,10 +49,11 @@ static const char whole[] =
 	"- {address: '[::1]:0', trusted_proxies: ['10.0.0.0/8', '::1'], x_forwarded: off, forwarded: yes, via: off,\n"
 	"   request_id: off, underscores: refuse, upgrade: off}\n"
 	"- unix:/tmp/s\n"
+	"- {address: ':8443', sni: {'*': web, a.de: api}, trusted_proxies: 10.0.0.0/8, proxy_protocol: on}\n"
 	"defaults: {x_forwarded: replace, host: endpoint, body_limit: 1MB, response_headers: {remove: Server}}\n"
 	"services:\n"
 	"  web: [http://10.0.0.1, localhost:81, '[fd00::1]:82', unix:/run/a]\n"
-	"  api: {endpoints: 1.2.3.4:5, host: 'x.de:8080', max_connections: 7}\n"
+	"  api: {endpoints: 1.2.3.4:5, host: 'x.de:8080', max_connections: 7, proxy_protocol: v1}\n"
 	"routes:\n"
 	"- {host: [A.de, '*.B.de'], path: /api/, service: api, replace_prefix: /v2, body_limit: off,\n"
 	"   response_headers: {set: {A: b}}, timeouts: {first_byte: 5m, tunnel: 0}}\n"
@@ -70,7 +71,7 @@ static void listeners_are_read(void **state)
 
 	(void)state;
 	assert_int_equal(c->workers, 3);
-	assert_int_equal(c->listen_count, 3);
+	assert_int_equal(c->listen_count, 4);
 	assert_true(l[0].address.any && l[0].address.kind == CONF_INET6 && l[0].address.port == 8080);
 	assert_int_equal(l[0].pos.line, 3);
 	assert_int_equal(l[0].x_forwarded, CONF_XF_REPLACE);
@@ -230,6 +231,49 @@ static void what_is_odd_is_warned_of(void **state)
 			    "t.yaml:4:3: warning: no route leads to the service `older`\n");
 	free(out);
 	assert_true(!c->services[0].used && c->services[1].used);
+	conf_free(c);
+}
+
+static void listeners_pass_bytes_on(void **state)
+{
+	struct conf *c = parse_ok("listen:\n"
+				  "- {address: ':1', service: db, proxy_protocol: on}\n"
+				  "- {address: ':2', sni: {'*': web, A.de.: db, '*.B.de': web}, proxy_protocol: optional}\n"
+				  "- {address: ':3', sni: {a: db}, trusted_proxies: none}\n"
+				  "defaults: {trusted_proxies: 10.0.0.0/8}\n"
+				  "services: {web: {endpoints: 1.2.3.4:5, proxy_protocol: v2}, db: 1.2.3.4:6}\n");
+	const struct conf_listen *l = c->listens;
+
+	(void)state;
+	assert_int_equal(c->route_count, 0);
+	assert_true(l[0].speaks == CONF_SPEAKS_TCP && l[0].service == &c->services[1]);
+	assert_int_equal(l[0].proxy_protocol, CONF_PROXY_IN_ON);
+	assert_true(l[1].speaks == CONF_SPEAKS_SNI && !l[1].service && l[1].sni.count == 3);
+	assert_int_equal(l[1].proxy_protocol, CONF_PROXY_IN_OPTIONAL);
+	assert_str(l[1].sni.items[0].host, "");
+	assert_true(l[1].sni.items[0].service == &c->services[0]);
+	assert_str(l[1].sni.items[1].host, "*.b.de");
+	assert_str(l[1].sni.items[2].host, "a.de");
+	assert_true(l[1].sni.items[2].service == &c->services[1]);
+	assert_int_equal(l[2].proxy_protocol, CONF_PROXY_IN_OFF);
+	assert_int_equal(c->services[0].proxy_protocol, CONF_PROXY_OUT_V2);
+	assert_int_equal(c->services[1].proxy_protocol, CONF_PROXY_OUT_OFF);
+	assert_int_equal(conf_warnings_print(c, stderr), 0);
+	conf_free(c);
+}
+
+static void routes_that_nobody_asks_are_warned_of(void **state)
+{
+	struct conf *c = parse_ok("listen: {address: ':1', service: a}\nservices: {a: []}\nroutes: [{service: a}]\n");
+	char *out = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&out, &n);
+
+	(void)state;
+	assert_int_equal(conf_warnings_print(c, f), 1);
+	fclose(f);
+	assert_string_equal(out, "t.yaml:3:10: warning: no listener speaks HTTP, so nothing asks the routes\n");
+	free(out);
 	conf_free(c);
 }
 
@@ -408,8 +452,8 @@ static void a_target_is_enough(void **state)
 	conf_free(c);
 	assert_null(conf_for_target("x: y", "[", &e));
 	assert_int_equal(e.count, 2);
-	assert_string_equal(e.items[0].text.p, "`[`: `[` without `]`");
-	assert_string_equal(e.items[1].text.p, "`x: y`: endpoint must be an IP address, localhost or unix:/path");
+	assert_string_equal(e.items[0].text.p, "`x: y`: endpoint must be an IP address, localhost or unix:/path");
+	assert_string_equal(e.items[1].text.p, "`[`: `[` without `]`");
 	conf_errors_fini(&e);
 	conf_errors_init(&e);
 	assert_null(conf_for_target("", NULL, &e));
@@ -472,6 +516,7 @@ int main(void)
 		cmocka_unit_test(unix_peers_are_trusted_by_a_word),
 		cmocka_unit_test(who_may_come_and_how_often),
 		cmocka_unit_test(what_is_odd_is_warned_of),
+		cmocka_unit_test(listeners_pass_bytes_on), cmocka_unit_test(routes_that_nobody_asks_are_warned_of),
 		cmocka_unit_test(paths_are_normal),
 		cmocka_unit_test(matches_are_read),
 		cmocka_unit_test(routes_differ_by_all_they_ask),

@@ -26,6 +26,7 @@ static const char *const samples[CONF_TYPES] = {
 	[CONF_T_MATCHES] = "[{path: /zz}]", [CONF_T_NEW_PREFIX] = "/zz",
 	[CONF_T_NEW_PATH] = "/zz", [CONF_T_NEW_HOST] = "zz.test",
 	[CONF_T_TARGET] = "/zz", [CONF_T_SERVICE] = "zz",
+	[CONF_T_ONE_SERVICE] = "zz", [CONF_T_NAMES] = "{zz.test: zz}",
 	[CONF_T_LISTENS] = "':1'", [CONF_T_SERVICES] = "{zz: []}", [CONF_T_ROUTES] = "[{service: zz}]",
 	[CONF_T_DEFAULTS] = "{}", [CONF_T_RATE_LIMITS] = "10/s", [CONF_T_RATE] = "10/s", [CONF_T_RATE_BY] = "route",
 	[CONF_T_RATE_HEADER] = "Zz",
@@ -55,6 +56,8 @@ static const char *company(enum conf_noun noun, const char *key)
 			? "routes: [{service: zz}]" : "services: {zz: []}, routes: [{service: zz}]";
 	if (noun == CONF_LIMITS && strcmp(key, "target") == 0)
 		return "head: 1MiB";
+	if (noun == CONF_LISTEN && strcmp(key, "proxy_protocol") == 0)
+		return "trusted_proxies: 10.0.0.0/8";
 	for (unsigned i = 0; i < sizeof actions / sizeof actions[0]; i++)
 		if (noun != CONF_ROUTE || strcmp(actions[i], key) == 0)
 			return "";
