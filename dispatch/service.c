@@ -68,6 +68,7 @@ struct service *service_new(struct endpoint_table *t, const struct service_spec 
 	s->host_len = (uint16_t)literal.n;
 	s->host = spec->host;
 	s->max_connections = spec->max_connections;
+	s->proxy = spec->proxy;
 	s->table = t;
 	atomic_init(&s->refs, 1);
 	for (; s->n_endpoints < spec->n_endpoints; s->n_endpoints++) {
@@ -93,7 +94,7 @@ bool service_is(const struct service *s, const struct service_spec *spec)
 
 	if (!str_eq(service_name(s), spec->name) || s->host != spec->host ||
 	    !str_eq(service_host_literal(s), spec_literal(spec)) || s->max_connections != spec->max_connections ||
-	    s->n_endpoints != spec->n_endpoints)
+	    s->proxy != spec->proxy || s->n_endpoints != spec->n_endpoints)
 		return false;
 	for (i = 0; i < s->n_endpoints; i++)
 		if (s->endpoint[i].weight != spec->endpoints[i].weight ||

@@ -18,6 +18,9 @@ enum service_host {
 	SERVICE_HOST_LITERAL,	/* spec.host_literal */
 };
 
+/* The PROXY protocol header that a connection to it begins with. */
+enum service_proxy { SERVICE_PROXY_OFF, SERVICE_PROXY_V1, SERVICE_PROXY_V2 };
+
 struct service_endpoint_spec {
 	struct endpoint_address address;
 	uint16_t weight;	/* at least 1 */
@@ -30,6 +33,7 @@ struct service_spec {		/* everything in it is borrowed */
 	uint32_t max_connections;	/* per endpoint and worker; 0: no limit */
 	const struct service_endpoint_spec *endpoints;
 	uint32_t n_endpoints;
+	uint8_t proxy;		/* enum service_proxy */
 };
 
 struct service_endpoint {
@@ -43,6 +47,7 @@ struct service {
 	uint32_t max_connections;	/* per endpoint and worker; 0: no limit */
 	uint16_t host_len;
 	uint8_t host;			/* enum service_host */
+	uint8_t proxy;			/* enum service_proxy */
 	uint32_t name_len;
 	uint32_t n_endpoints;
 	struct endpoint_table *table;	/* borrowed */

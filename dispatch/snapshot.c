@@ -15,7 +15,13 @@ struct snapshot {
 	struct router *router;		/* owned */
 	struct service **service;	/* owned array of owned references */
 	const struct route **route;	/* the same */
-	size_t n_services, n_routes;
+	struct way *way;		/* owned array: by listener */
+	size_t n_services, n_routes, n_ways;
+};
+
+struct way {			/* that connections of a listener take which does not speak HTTP */
+	struct service *service;	/* borrowed: all of them; or */
+	struct router *names;		/* owned: by server name; its targets are services */
 };
 
 /* Finds numbers by a hash, while a snapshot is built: an open table. */
@@ -221,6 +227,41 @@ static enum err router_make(struct snapshot *s, const struct snapshot_spec *spec
 	return err->err;
 }
 
+/* A host's rule for every path, since server names have none. */
+static struct router *names_make(const struct snapshot *s, const struct snapshot_listener *l, struct snapshot_error *err)
+{
+	struct route_match *m = mem_zalloc(l->n_names * sizeof(*m));
+	struct router *r;
+	size_t i;
+
+	if (!m) {
+		no_memory(err);
+		return NULL;
+	}
+	for (i = 0; i < l->n_names; i++) {
+		m[i].host = l->names[i].host;
+		m[i].path = STR("/");
+		m[i].target = s->service[l->names[i].service];
+	}
+	r = router_new(m, l->n_names, err);
+	mem_free(m);
+	return r;
+}
+
+static enum err ways_make(struct snapshot *s, const struct snapshot_spec *spec, struct snapshot_error *err)
+{
+	for (; s->n_ways < spec->n_listeners; s->n_ways++) {
+		const struct snapshot_listener *l = &spec->listeners[s->n_ways];
+		struct way *w = &s->way[s->n_ways];
+
+		if (l->service != SNAPSHOT_NO_SERVICE)
+			w->service = s->service[l->service];
+		else if (l->n_names && !(w->names = names_make(s, l, err)))
+			return err->err;
+	}
+	return OK;
+}
+
 static struct snapshot *snapshot_new(const struct snapshot_spec *spec, struct snapshot *old)
 {
 	struct snapshot *s = mem_zalloc(sizeof(*s));
@@ -231,7 +272,8 @@ static struct snapshot *snapshot_new(const struct snapshot_spec *spec, struct sn
 	s->generation = old ? old->generation + 1 : 1;
 	s->service = mem_alloc(spec->n_services * sizeof(struct service *));
 	s->route = mem_alloc(spec->n_routes * sizeof(struct route *));
-	if (s->service && s->route)
+	s->way = mem_zalloc(spec->n_listeners * sizeof(*s->way));
+	if (s->service && s->route && s->way)
 		return s;
 	snapshot_unref(s);
 	return NULL;
@@ -253,6 +295,8 @@ struct snapshot *snapshot_build(const struct snapshot_spec *spec, struct snapsho
 		e = routes_make(s, spec, old, &routes, &why);
 	if (e == OK)
 		e = router_make(s, spec, &why);
+	if (e == OK)
+		e = ways_make(s, spec, &why);
 	mem_free(services.slot);
 	mem_free(names.slot);
 	mem_free(routes.slot);
@@ -280,6 +324,9 @@ void snapshot_unref(struct snapshot *s)
 		route_unref(s->route[i]);
 	for (i = 0; i < s->n_services; i++)
 		service_unref(s->service[i]);
+	for (i = 0; i < s->n_ways; i++)
+		router_free(s->way[i].names);
+	mem_free(s->way);
 	mem_free(s->route);
 	mem_free(s->service);
 	mem_free(s);
@@ -295,6 +342,18 @@ enum route_found snapshot_find(struct snapshot *s, const struct route_query *q, 
 	return found;
 }
 
+struct service *snapshot_stream(struct snapshot *s, size_t listener, struct str name)
+{
+	struct route_query q = {.host = name, .path = STR("/")};
+	const void *target;
+
+	if (listener >= s->n_ways)
+		return NULL;
+	if (s->way[listener].service || !s->way[listener].names)
+		return s->way[listener].service;
+	return router_find(s->way[listener].names, &q, &target) == ROUTE_FOUND ? (struct service *)(uintptr_t)target : NULL;
+}
+
 uint64_t snapshot_generation(const struct snapshot *s)
 {
 	return s->generation;
@@ -308,5 +367,11 @@ struct service *const *snapshot_services(const struct snapshot *s, size_t *n)
 
 size_t snapshot_heap(const struct snapshot *s)
 {
-	return mem_size((void *)(uintptr_t)s) + mem_size(s->service) + mem_size(s->route) + router_heap(s->router);
+	size_t sum = mem_size((void *)(uintptr_t)s) + mem_size(s->service) + mem_size(s->route) + mem_size(s->way) +
+		     router_heap(s->router);
+	size_t i;
+
+	for (i = 0; i < s->n_ways; i++)
+		sum += s->way[i].names ? router_heap(s->way[i].names) : 0;
+	return sum;
 }

@@ -28,12 +28,27 @@ struct snapshot_route {
 	size_t n_matches;		/* 0: it is never found */
 };
 
+/* A server name of TLS, and whose connections with it are. */
+struct snapshot_name {
+	struct str host;	/* as that of a route_match */
+	size_t service;		/* index into services */
+};
+
+/* What a listener does that does not speak HTTP; one that does has neither. */
+struct snapshot_listener {
+	size_t service;		/* index into services: of all its connections; or SNAPSHOT_NO_SERVICE */
+	const struct snapshot_name *names;	/* else: of those whose server name is found here */
+	size_t n_names;
+};
+
 struct snapshot_spec {		/* everything in it is borrowed */
 	struct endpoint_table *endpoints;
 	const struct service_spec *services;	/* no name twice */
 	size_t n_services;
 	const struct snapshot_route *routes;	/* in order: the earlier wins a tie */
 	size_t n_routes;
+	const struct snapshot_listener *listeners;	/* by their number; may be fewer than there are */
+	size_t n_listeners;
 };
 
 struct snapshot;
@@ -51,6 +66,10 @@ void snapshot_unref(struct snapshot *s);
 /* The route for `q` in *route when ROUTE_FOUND, borrowed from the snapshot: take a
  * reference before letting go of the snapshot. */
 enum route_found snapshot_find(struct snapshot *s, const struct route_query *q, const struct route **route);
+
+/* The service that connections of `listener` are passed to; `name`: the server name of a TLS one, "" when it sent none.
+ * NULL: there is none.  Borrowed from the snapshot. */
+struct service *snapshot_stream(struct snapshot *s, size_t listener, struct str name);
 
 /* 1 for the first, one more than `old` after that. */
 uint64_t snapshot_generation(const struct snapshot *s);

@@ -234,7 +234,7 @@ static void services(void **state)
 {
 	struct endpoint_table *t = endpoint_table_new();
 	struct service_endpoint_spec e[2] = {{ip4(1, 80), 1}, {ip4(2, 80), 5}};
-	const struct service_spec spec = {STR("shop"), SERVICE_HOST_LITERAL, STR("shop.internal"), 7, e, 2};
+	const struct service_spec spec = {STR("shop"), SERVICE_HOST_LITERAL, STR("shop.internal"), 7, e, 2, SERVICE_PROXY_OFF};
 	struct service_spec other;
 	struct service *s = service_new(t, &spec, NULL), *second;
 
@@ -250,6 +250,8 @@ static void services(void **state)
 	other = spec, other.host = SERVICE_HOST_KEEP;
 	assert_false(service_is(s, &other));
 	other = spec, other.max_connections = 8;
+	assert_false(service_is(s, &other));
+	other = spec, other.proxy = SERVICE_PROXY_V1;
 	assert_false(service_is(s, &other));
 	other = spec, other.n_endpoints = 1;
 	assert_false(service_is(s, &other));

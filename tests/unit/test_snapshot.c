@@ -342,10 +342,52 @@ static void services_are_small(void **state)
 }
 #endif
 
+static const char *stream_of(struct snapshot *s, size_t listener, const char *name)
+{
+	struct service *is = snapshot_stream(s, listener, str_of(name));
+
+	return !is ? "" : str_eq(service_name(is), STR("one")) ? "one" : "two";
+}
+
+static void listeners_lead_to_services(void **state)
+{
+	static const struct snapshot_name names[] = {
+		{S("a.example"), 0}, {S("*.example"), 1}, {S("*.b.example"), 0},
+	}, any[] = {{S("a.example"), 0}, {S(""), 1}};
+	static const struct snapshot_listener listeners[] = {
+		{.service = SNAPSHOT_NO_SERVICE}, {.service = 1}, {.service = SNAPSHOT_NO_SERVICE, .names = names, .n_names = 3},
+		{.service = SNAPSHOT_NO_SERVICE, .names = any, .n_names = 2},
+	};
+	struct endpoint_table *t = endpoint_table_new();
+	struct world w = world_new(t);
+	struct snapshot *s;
+
+	(void)state;
+	w.spec.listeners = listeners;
+	w.spec.n_listeners = 4;
+	s = built(&w, NULL);
+	assert_string_equal(stream_of(s, 0, "a.example"), "");
+	assert_string_equal(stream_of(s, 1, ""), "two");
+	assert_string_equal(stream_of(s, 1, "a.example"), "two");
+	assert_string_equal(stream_of(s, 2, "a.example"), "one");
+	assert_string_equal(stream_of(s, 2, "b.example"), "two");
+	assert_string_equal(stream_of(s, 2, "x.y.example"), "two");
+	assert_string_equal(stream_of(s, 2, "x.b.example"), "one");
+	assert_string_equal(stream_of(s, 2, "example"), "");
+	assert_string_equal(stream_of(s, 2, "other"), "");
+	assert_string_equal(stream_of(s, 2, ""), "");
+	assert_string_equal(stream_of(s, 3, "a.example"), "one");
+	assert_string_equal(stream_of(s, 3, "other"), "two");
+	assert_string_equal(stream_of(s, 3, ""), "two");
+	assert_string_equal(stream_of(s, 4, ""), "");
+	snapshot_unref(s);
+	endpoint_table_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_routes),
+		cmocka_unit_test(finds_routes), cmocka_unit_test(listeners_lead_to_services),
 		cmocka_unit_test(generations_share_what_is_the_same),
 		cmocka_unit_test(order_does_not_matter_for_sharing),
 		cmocka_unit_test(refuses_the_whole),
