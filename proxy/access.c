@@ -419,10 +419,23 @@ static char *put_version(char *o, const struct access_record *r)
 	return o;
 }
 
+static char *put_other_protocol(char *o, const struct access_record *r, bool json)
+{
+	if (!r->protocol.n)
+		return json ? PUT(o, "null") : PUT(o, "-");
+	if (json)
+		*o++ = '"';
+	memcpy(o, r->protocol.p, r->protocol.n);
+	o += r->protocol.n;
+	if (json)
+		*o++ = '"';
+	return o;
+}
+
 static char *put_protocol(char *o, const struct access_record *r, bool json)
 {
 	if (!r->http_major)
-		return json ? PUT(o, "null") : PUT(o, "-");
+		return put_other_protocol(o, r, json);
 	if (!json)
 		return put_version(o, r);
 	return PUT(put_version(PUT(o, "\""), r), "\"");

@@ -22,7 +22,8 @@ struct access_record {
 	struct str method;
 	struct str authority;
 	struct str target;		/* with its query string */
-	uint8_t http_major, http_minor;	/* major 0: not known */
+	uint8_t http_major, http_minor;	/* major 0: not known, or: */
+	struct str protocol;		/* of a connection that was passed on: letters alone */
 	uint16_t status;		/* as sent to the client; 0: none was sent */
 	uint64_t bytes_in;		/* request body */
 	uint64_t bytes_out;		/* body sent to the client */

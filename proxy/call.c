@@ -13,6 +13,7 @@
 
 #include "dispatch/service.h"
 #include "lib/base/check.h"
+#include "proxy/peer.h"
 #include "proxy/pool.h"
 #include "proxy/routing.h"
 
@@ -129,6 +130,21 @@ static bool pending(const struct call *c)
 	return c->sent < c->head.n + buf_len(c->body);
 }
 
+/* The head as the connection takes it: where connections must begin with a PROXY protocol header, behind one that says
+ * that we ask for ourselves. */
+static struct str introduced(struct call *c, struct str head)
+{
+	char header[PROXYPROTO_WRITE_MAX];
+	size_t n = peer_header(c->lease.service, NULL, header);
+	char *p = arena_alloc(&c->arena, n + head.n);
+
+	if (!p)
+		return (struct str){0};
+	memcpy(p, header, n);
+	memcpy(p + n, head.p, head.n);
+	return (struct str){ p, n + head.n };
+}
+
 /* Makes c->head for the endpoint that it has, and tells the codec all that will be sent. */
 static enum err put_request(struct call *c)
 {
@@ -141,7 +157,7 @@ static enum err put_request(struct call *c)
 	h.authority = routing_host(&c->lease, h.authority);
 	err = codec_put_head(codec, 0, &h, v);
 	if (err == OK) {
-		c->head = arena_dup(&c->arena, (struct str){ v->iov[0].iov_base, v->iov[0].iov_len });
+		c->head = introduced(c, (struct str){ v->iov[0].iov_base, v->iov[0].iov_len });
 		err = c->head.p ? OK : ERR_MEM;
 	}
 	if (err == OK && c->body)
@@ -395,6 +411,7 @@ struct call *call_new(struct worker *w, const struct call_spec *spec, enum cause
 	c->lease.ops = &lease_ops;
 	c->lease.w = w;
 	c->lease.hasty = spec->hasty;
+	c->lease.own = spec->service->proxy;
 	c->lease.service = c->service = service_ref(spec->service);
 	c->lease.careful = !method_idempotent(spec->head->method_id);
 	c->keep = spec->keep;

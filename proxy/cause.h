@@ -26,6 +26,13 @@
 	CAUSE(TRACE_HERE, "trace_here", 501, "http_request_denied", "TRACE is not answered by the proxy itself") \
 	CAUSE(ADDRESS_DENIED, "address_denied", 403, "", "this route is not open to this client") \
 	CAUSE(RATE_LIMITED, "rate_limited", 429, "", "too many requests in too short a time") \
+	CAUSE(PROXY_UNTRUSTED, "proxy_untrusted", 0, "", "it is not among the listener's trusted_proxies, and connections must begin with a PROXY protocol header") \
+	CAUSE(PROXY_HEADER, "proxy_header", 0, "", "it did not begin with a valid PROXY protocol header") \
+	CAUSE(UNKNOWN_NAME, "unknown_name", 0, "", "no service is for this server name") \
+	CAUSE(BAD_HELLO, "bad_hello", 0, "", "the first TLS message is no valid ClientHello") \
+	CAUSE(HELLO_SIZE, "hello_size", 0, "", "the ClientHello is larger than 16 KiB") \
+	CAUSE(NOT_TLS, "not_tls", 0, "", "the connection does not begin with TLS") \
+	CAUSE(PLAIN_HTTP, "plain_http", 400, "", "this port speaks TLS, and the request came without it") \
 	/* routing */ \
 	CAUSE(NO_ROUTE, "no_route", 404, "", "no route matches this host and path") \
 	CAUSE(NO_SERVICE, "no_service", 500, "proxy_configuration_error", "the route has no valid service") \
@@ -49,6 +56,7 @@
 	CAUSE(ANSWER_CUT, "answer_cut", 0, "http_response_incomplete", "the endpoint's answer ended too early") \
 	CAUSE(ANSWER_STALLED, "answer_stalled", 0, "http_response_timeout", "the endpoint stopped in the middle of its answer") \
 	CAUSE(ANSWER_BROKEN, "answer_broken", 0, "http_protocol_error", "the body of the endpoint's answer is not valid HTTP") \
+	CAUSE(UPSTREAM_RESET, "upstream_reset", 0, "", "the endpoint reset the connection") \
 	CAUSE(TUNNEL_IDLE, "tunnel_idle", 0, "", "nothing went through the tunnel for too long") \
 	/* ours */ \
 	CAUSE(NO_MEMORY, "no_memory", 503, "proxy_internal_error", "the proxy is out of memory") \

@@ -1,47 +1,28 @@
 /* client: see client.h.
  *
  * A client connection is IDLE (nothing read), HEAD (a part of a head is kept), BUSY (an
- * exchange has it) or LINGER (we are done, it may not be).  This file moves it between
- * all but BUSY.  The head deadline starts with a head's first byte and is never moved by more
- * bytes; an idle connection waits in the idle list; both are one link in the struct. */
+ * exchange has it), STREAM (its bytes are passed on) or LINGER (we are done, it may not be).  This file
+ * moves it between IDLE, HEAD and LINGER; what comes before HTTP, or instead of it, is opening.c's.  The
+ * head deadline starts with a head's first byte and is never moved by more bytes; an idle connection
+ * waits in the idle list; both are one link in the struct. */
 #include "proxy/client.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 
 #include "lib/base/check.h"
 #include "lib/net/socket.h"
 #include "proxy/exchange.h"
 #include "proxy/log.h"
+#include "proxy/opening.h"
+#include "proxy/peer.h"
 #include "proxy/server.h"
+#include "proxy/stream.h"
 #include "proxy/worker.h"
 
 #define ACCEPT_BATCH 64
 
 /* --- accepting --- */
-
-static enum err note_peer(struct worker *w, struct conn *c, const struct socket_address *peer)
-{
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&peer->name.storage;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&peer->name.storage;
-
-	c->port = socket_address_port(peer);
-	if (peer->name.sa.sa_family == AF_INET) {
-		c->peer.v4 = v4->sin_addr.s_addr;
-	} else if (peer->name.sa.sa_family == AF_INET6) {
-		if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
-			memcpy(&c->peer.v4, v6->sin6_addr.s6_addr + 12, 4);
-			return OK;
-		}
-		c->peer.v6 = slab_get(&w->peers_v6);
-		if (!c->peer.v6)
-			return ERR_MEM;
-		memcpy(c->peer.v6->ip, &v6->sin6_addr, 16);
-		c->t.flags |= CONN_V6;
-	}
-	return OK;
-}
 
 static void accepted(struct worker *w, struct acceptor *a, int fd, const struct socket_address *peer)
 {
@@ -53,11 +34,13 @@ static void accepted(struct worker *w, struct acceptor *a, int fd, const struct 
 	}
 	COUNT(w, accepted);
 	c->listener = a->listener;
-	if (note_peer(w, c, peer) != OK) {
+	c->t.more = w->settings->listeners[a->listener].opening;
+	if (peer_note(w, c, peer) != OK)
 		conn_close(w, c, true);
-		return;
-	}
-	worker_wait(w, c, w->list.idle);
+	else if (c->t.more)	/* nothing but OPENING_* yet */
+		opening_begin(w, c);
+	else
+		worker_wait(w, c, w->list.idle);
 }
 
 static void accept_pause(struct worker *w, const char *why)
@@ -150,8 +133,7 @@ static void head_wait(struct worker *w, struct conn *c, struct buf *kept, struct
 		worker_ready(w, c);
 }
 
-/* Hands the bytes to a codec; kept (owned, may be NULL) is where they lie, if not in scratch. */
-static void head_parse(struct worker *w, struct conn *c, struct buf *kept, struct str in, bool eof)
+void client_parse(struct worker *w, struct conn *c, struct buf *kept, struct str in, bool eof)
 {
 	struct exchange *x = exchange_new(w, c);
 	struct codec_event ev;
@@ -200,9 +182,13 @@ static void head_read(struct worker *w, struct conn *c)
 	struct str in = buf_str(kept);
 	ssize_t n = -1;
 
+	if (c->t.more & OPENING_ANY) {
+		opening_read(w, c);
+		return;
+	}
 	if (kept && !kept->mark) {
 		/* read behind the last request: look at it before reading more */
-		head_parse(w, c, kept, in, false);
+		client_parse(w, c, kept, in, false);
 		return;
 	}
 	if (!(c->t.flags & CONN_READABLE))
@@ -216,7 +202,7 @@ static void head_read(struct worker *w, struct conn *c)
 			client_close(w, c, false);
 		return;
 	}
-	head_parse(w, c, kept, in, n == 0);
+	client_parse(w, c, kept, in, n == 0);
 }
 
 /* --- lingering --- */
@@ -262,6 +248,8 @@ bool client_move(struct worker *w, struct conn *c, struct conn *to)
 	}
 	if (to->t.state == CONN_BUSY)
 		to->work.exchange->client = to->work.exchange->lease.clock = to;
+	if (to->t.state == CONN_STREAM)
+		to->work.stream->client = to->work.stream->lease.clock = to;
 	return true;
 }
 
@@ -284,6 +272,10 @@ void client_timeout(struct worker *w, struct conn *c)
 {
 	struct exchange *x;
 
+	if (c->t.more & OPENING_ANY) {
+		opening_timeout(w, c);
+		return;
+	}
 	if (c->t.state != CONN_HEAD) {
 		if (c->t.state == CONN_IDLE)
 			COUNT(w, idle_closed);

@@ -12,6 +12,10 @@ void client_accept(struct worker *w, struct acceptor *a);
 /* Stops or goes on accepting, as descriptors allow. */
 void client_accept_check(struct worker *w);
 
+/* Reads a head from `in`, the first bytes of a request or more of them; `kept` (owned, may be NULL) is where they lie, if not in
+ * the worker's scratch buffer.  `eof`: nothing comes behind them. */
+void client_parse(struct worker *w, struct conn *c, struct buf *kept, struct str in, bool eof);
+
 /* Something happened, or there is something left to look at: IDLE, HEAD, LINGER. */
 void client_visit(struct worker *w, struct conn *c);
 /* Closes it without a word: IDLE, HEAD, LINGER. */

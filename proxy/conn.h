@@ -15,6 +15,7 @@
 struct exchange;
 struct lease;
 struct pool;
+struct stream;
 struct upstream;
 struct vec;
 struct worker;
@@ -26,6 +27,7 @@ enum conn_state {
 	CONN_IDLE,		/* between requests, nothing read: no work */
 	CONN_HEAD,		/* a part of a head is here: work.head */
 	CONN_BUSY,		/* an exchange runs: work.exchange */
+	CONN_STREAM,		/* its bytes are passed on: work.stream */
 	CONN_LINGER,		/* answered and finished; what still comes is thrown away: no work */
 	/* to an upstream */
 	CONN_CONNECTING,	/* not connected yet: work.next_connecting */
@@ -44,9 +46,10 @@ enum conn_state {
 #define CONN_SERVED 64u		/* carried an exchange before */
 #define CONN_RESET 128u		/* close by reset */
 
-/* transport.more */
+/* transport.more; in that of a client are OPENING_* (settings.h) too */
 #define CONN_LARGE 1u		/* upstream: its receive buffer may grow, for the client keeps up */
 #define CONN_KEEPS_UP 2u	/* client: it took a large answer without stalling, and nothing since tells otherwise */
+#define CONN_OWN 4u		/* upstream: it is for one client, and no other lease gets it */
 
 struct conn {
 	struct transport t;
@@ -62,6 +65,7 @@ struct conn {
 	union {
 		struct buf *head;		/* owned */
 		struct exchange *exchange;	/* borrowed */
+		struct stream *stream;		/* borrowed */
 		struct lease *lease;		/* borrowed */
 		struct upstream *next_connecting;	/* borrowed */
 		struct conn *next_dead;		/* borrowed */

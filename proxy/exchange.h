@@ -63,6 +63,7 @@ struct exchange {
 	uint8_t method;		/* enum method */
 	uint8_t minor;		/* of the client's HTTP version */
 	uint8_t fault;		/* enum codec_fault of a refused request or answer */
+	uint8_t preface;	/* bytes of `head` in front of the request line: a PROXY protocol header */
 	uint16_t status;	/* sent to the client; 0: none yet */
 	uint8_t sent_again;	/* how often it was sent, or was to be sent, to another connection */
 	bool replayable;	/* head and whole body so far are kept */

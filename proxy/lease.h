@@ -39,6 +39,7 @@ struct lease {
 	struct upstream *waits_on;	/* borrowed: behind which connect; NULL: in pool->waiting */
 	bool fresh;			/* no kept connection, please */
 	bool hasty;			/* it does not wait for a connection to become free */
+	bool own;			/* one that nobody had before, nor will have after: it is for one client alone */
 	bool careful;			/* what is sent must not be lost: a kept connection is looked at first */
 };
 

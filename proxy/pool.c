@@ -151,6 +151,7 @@ static void lease(struct lease *l, struct upstream *u, bool kept)
 {
 	u->c.t.state = CONN_LEASED;
 	u->c.work.lease = l;
+	u->c.t.more = (uint8_t)((u->c.t.more & ~CONN_OWN) | (l->own ? CONN_OWN : 0));
 	l->up = u;
 	if (kept)
 		COUNT(l->w, reused);
@@ -184,7 +185,7 @@ static void connecting_link(struct upstream *u)
 	worker_wait(u->c.peer.pool->w, &u->c, u->c.peer.pool->w->list.connect);
 }
 
-static enum cause connect_new(struct pool *p, struct upstream **out)
+static enum cause connect_new(struct pool *p, bool own, struct upstream **out)
 {
 	struct endpoint_address e = endpoint_address_of(p->endpoint);
 	struct socket_address a;
@@ -211,6 +212,7 @@ static enum cause connect_new(struct pool *p, struct upstream **out)
 	if (!u)
 		return CAUSE_NO_MEMORY;
 	COUNT(p->w, connects);
+	u->c.t.more = own ? CONN_OWN : 0;
 	u->c.peer.pool = p;
 	p->conns++;
 	connecting_link(u);
@@ -289,12 +291,13 @@ static struct lease *pop(struct pool *p, struct slotq *q)
 /* Who waits longest and may have a connection that is free. */
 static struct lease *next_waiting(struct pool *p)
 {
-	struct lease *l = pop(p, &p->waiting);
+	struct lease **first = slotq_at(&p->waiting, 0, ITEM), *l = NULL;
 
+	if (first && !(*first)->own)
+		l = pop(p, &p->waiting);
 	for (struct upstream *u = p->connecting; u && !l; u = u->c.work.next_connecting) {
-		struct lease **first = slotq_at(&u->u.queue, 0, ITEM);
-
-		if (first && !(*first)->fresh)	/* that one wants a fresh connection */
+		first = slotq_at(&u->u.queue, 0, ITEM);
+		if (first && !(*first)->fresh && !(*first)->own)	/* they want a fresh connection */
 			l = pop(p, &u->u.queue);
 	}
 	return l;
@@ -309,7 +312,7 @@ enum cause pool_get(struct lease *l)
 
 	if (!p)
 		return CAUSE_NO_MEMORY;
-	while (!l->fresh && (u = p->newest)) {
+	while (!l->fresh && !l->own && (u = p->newest)) {
 		if (kept_usable(u, l->careful)) {
 			kept_unlink(u);
 			lease(l, u, u->c.t.flags & CONN_SERVED);
@@ -317,14 +320,14 @@ enum cause pool_get(struct lease *l)
 		}
 		kept_close(u);
 	}
-	if (max && p->conns >= max && l->fresh && p->oldest)
+	if (max && p->conns >= max && (l->fresh || l->own) && p->oldest)
 		kept_close(p->oldest);
 	if (max && p->conns >= max) {
 		u = NULL;
 	} else if (p->n_connecting >= POOL_CONNECTING_MAX) {
 		u = l->hasty ? NULL : p->connecting;
 	} else {
-		cause = connect_new(p, &u);
+		cause = connect_new(p, l->own, &u);
 		if (cause != CAUSE_NONE)
 			pool_dirty(p);
 		/* without a descriptor it waits for one, or for one of the connections that there are */
@@ -347,7 +350,7 @@ void pool_put(struct upstream *u)
 {
 	u->c.t.flags |= CONN_SERVED;
 	worker_wait_end(&u->c);
-	if (!kept_usable(u, false) || u->c.peer.pool->w->draining) {
+	if ((u->c.t.more & CONN_OWN) || !kept_usable(u, false) || u->c.peer.pool->w->draining) {
 		upstream_close(u);
 		return;
 	}
@@ -392,6 +395,8 @@ static void connected(struct upstream *u)
 	pool_dirty(p);
 	if (first)
 		lease(first, u, false);
+	else if (u->c.t.more & CONN_OWN)
+		upstream_close(u);	/* whoever it was for has left, and it would be of no use to others */
 	else
 		kept_link(u);
 }
@@ -432,6 +437,8 @@ static bool open_for_waiting(struct pool *p)
 
 	while ((first = slotq_at(&p->waiting, 0, ITEM))) {
 		max = (*first)->service->max_connections;
+		if ((*first)->own && max && p->conns >= max && p->oldest)
+			kept_close(p->oldest);
 		if ((max && p->conns >= max) || p->n_connecting >= POOL_CONNECTING_MAX)
 			return false;
 		if (!worker_may_open(p->w, true)) {
@@ -442,7 +449,7 @@ static bool open_for_waiting(struct pool *p)
 				return false;
 		}
 		l = pop(p, &p->waiting);
-		cause = connect_new(p, &u);
+		cause = connect_new(p, l->own, &u);
 		if (cause == CAUSE_NONE && wait_behind(l, p, u) != OK)
 			cause = CAUSE_NO_MEMORY;
 		if (cause != CAUSE_NONE)

@@ -8,6 +8,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/path.h"
 #include "proxy/forward.h"
+#include "proxy/peer.h"
 #include "proxy/pool.h"
 
 /* --- the route --- */
@@ -216,7 +217,7 @@ bool routing_next_endpoint(struct exchange *x)
 		return true;
 	/* the Host line, which the codec puts first, names the endpoint */
 	new = routing_host(&x->lease, (struct str){0});
-	p = memmem(x->head.p, x->head.n, "\r\nHost: ", 8);
+	p = memmem(x->head.p + x->preface, x->head.n - x->preface, "\r\nHost: ", 8);
 	CHECK(p && str_starts((struct str){ p + 8, x->head.n - (size_t)(p + 8 - x->head.p) }, old));
 	before = (size_t)(p + 8 - x->head.p);
 	head = arena_alloc(&x->arena, x->head.n - old.n + new.n);
@@ -232,6 +233,22 @@ bool routing_next_endpoint(struct exchange *x)
 }
 
 /* --- the head --- */
+
+/* A head that begins with the header that says who the client is, and so needs a connection of its own. */
+static struct str introduced(struct exchange *x, struct str head)
+{
+	char header[PROXYPROTO_WRITE_MAX];
+	size_t n = peer_header(x->lease.service, x->client, header);
+	char *p = arena_alloc(&x->arena, n + head.n);
+
+	if (!p)
+		return (struct str){0};
+	memcpy(p, header, n);
+	memcpy(p + n, head.p, head.n);
+	x->preface = (uint8_t)n;
+	x->lease.own = true;
+	return (struct str){ p, n + head.n };
+}
 
 /* Makes x->head, the bytes that the upstream gets. */
 static enum cause make_head(struct exchange *x, struct head *h)
@@ -255,7 +272,10 @@ static enum cause make_head(struct exchange *x, struct head *h)
 		vec_reset(v);
 		return CAUSE_BAD_REQUEST;
 	}
-	x->head = arena_dup(&x->arena, (struct str){ v->iov[0].iov_base, v->iov[0].iov_len });
+	if (x->lease.service->proxy)
+		x->head = introduced(x, (struct str){ v->iov[0].iov_base, v->iov[0].iov_len });
+	else
+		x->head = arena_dup(&x->arena, (struct str){ v->iov[0].iov_base, v->iov[0].iov_len });
 	vec_reset(v);
 	return x->head.p ? CAUSE_NONE : CAUSE_NO_MEMORY;
 }

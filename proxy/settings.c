@@ -59,6 +59,16 @@ static bool make_via(struct arena *a, struct str *via, struct str name)
 	return true;
 }
 
+static uint8_t opening_of(const struct conf_listen *c)
+{
+	static const uint8_t proxy[] = {
+		[CONF_PROXY_IN_ON] = OPENING_PROXY, [CONF_PROXY_IN_OPTIONAL] = OPENING_PROXY | OPENING_MAY,
+	};
+	static const uint8_t speaks[] = { [CONF_SPEAKS_TCP] = OPENING_TCP, [CONF_SPEAKS_SNI] = OPENING_SNI };
+
+	return proxy[c->proxy_protocol] | speaks[c->speaks];
+}
+
 static bool make_listener(struct arena *a, struct listener *l, const struct conf_listen *c)
 {
 	address_of(&l->address, &c->address);
@@ -69,6 +79,7 @@ static bool make_listener(struct arena *a, struct listener *l, const struct conf
 	l->underscores = (uint8_t)(c->underscores == CONF_UNDERSCORES_ALLOW ? UNDERSCORES_ALLOW :
 				   c->underscores == CONF_UNDERSCORES_REFUSE ? UNDERSCORES_REFUSE : UNDERSCORES_DROP);
 	l->forwarded = c->forwarded;
+	l->opening = opening_of(c);
 	l->n_upgrade = (unsigned)c->upgrade.count;
 	l->upgrade = arena_alloc(a, l->n_upgrade * sizeof *l->upgrade + 1);
 	if (!l->label.p || !l->request_id.p || !l->upgrade || !make_via(a, l->via, c->via) ||
@@ -140,6 +151,7 @@ struct settings *settings_new(const struct conf *c)
 		.write = clamp32(c->timeouts.write), .idle = clamp32(c->timeouts.idle),
 		.linger = clamp32(c->timeouts.linger), .connect = clamp32(c->timeouts.connect),
 		.upstream_idle = clamp32(c->timeouts.upstream_idle), .drain = clamp32(c->timeouts.drain),
+		.tunnel = clamp32(c->timeouts.tunnel),
 	};
 	s->replay = clamp32(c->limits.replay);
 	s->queue = clamp32(c->limits.queue);
@@ -172,6 +184,8 @@ static struct service_spec service_of(struct arena *a, const struct conf_service
 		.name = c->name, .host_literal = c->host, .max_connections = c->max_connections,
 		.host = (uint8_t)(c->host_kind == CONF_HOST_NAME ? SERVICE_HOST_LITERAL :
 				  c->host_kind == CONF_HOST_ENDPOINT ? SERVICE_HOST_ENDPOINT : SERVICE_HOST_KEEP),
+		.proxy = (uint8_t)(c->proxy_protocol == CONF_PROXY_OUT_V1 ? SERVICE_PROXY_V1 :
+				   c->proxy_protocol == CONF_PROXY_OUT_V2 ? SERVICE_PROXY_V2 : SERVICE_PROXY_OFF),
 		.endpoints = e, .n_endpoints = (uint32_t)c->endpoints.count,
 	};
 
@@ -355,6 +369,27 @@ static bool route_of(struct arena *a, struct snapshot_route *to, const struct co
 	return to->backends && to->matches && r->label.p && r->request && r->response && policies_make(policies, c, &r->policy);
 }
 
+/* Where the connections of listeners go that do not speak HTTP; NULL: no memory. */
+static const struct snapshot_listener *ways_of_listeners(struct arena *a, const struct conf *c)
+{
+	struct snapshot_listener *l = arena_alloc(a, c->listen_count * sizeof *l);
+
+	for (size_t i = 0; l && i < c->listen_count; i++) {
+		const struct conf_listen *from = &c->listens[i];
+		struct snapshot_name *names = arena_alloc(a, from->sni.count * sizeof *names + 1);
+
+		if (!names)
+			return NULL;
+		for (size_t k = 0; k < from->sni.count; k++)
+			names[k] = (struct snapshot_name){ from->sni.items[k].host, from->sni.items[k].service->index };
+		l[i] = (struct snapshot_listener){
+			.service = from->service ? from->service->index : SNAPSHOT_NO_SERVICE,
+			.names = names, .n_names = from->sni.count,
+		};
+	}
+	return l;
+}
+
 static struct snapshot *make_snapshot(const struct conf *c, struct endpoint_table *endpoints,
 				      struct snapshot_error *err)
 {
@@ -370,7 +405,9 @@ static struct snapshot *make_snapshot(const struct conf *c, struct endpoint_tabl
 	arena_init(&a, NULL, 0, NULL);
 	services = arena_alloc(&a, c->service_count * sizeof *services + 1);
 	routes = arena_alloc(&a, c->route_count * sizeof *routes + 1);
-	if (!services || !routes)
+	spec.listeners = ways_of_listeners(&a, c);
+	spec.n_listeners = c->listen_count;
+	if (!services || !routes || !spec.listeners)
 		goto out;
 	for (size_t i = 0; i < c->service_count; i++) {
 		services[i] = service_of(&a, &c->services[i]);

@@ -17,12 +17,21 @@ struct conf;
 enum forwarded_for { FORWARDED_APPEND, FORWARDED_REPLACE, FORWARDED_OFF };
 enum underscores { UNDERSCORES_DROP, UNDERSCORES_ALLOW, UNDERSCORES_REFUSE };
 
+/* What comes before HTTP on the connections of a listener, or instead of it: bits, which a client's connection has in
+ * transport.more until it is done with them. */
+#define OPENING_PROXY 0x10u	/* a PROXY protocol header */
+#define OPENING_MAY 0x20u	/* ... which may be missing */
+#define OPENING_SNI 0x40u	/* TLS, which is passed on by its server name */
+#define OPENING_TCP 0x80u	/* bytes, which are passed on */
+#define OPENING_ANY 0xf0u
+
 struct listener {
 	struct socket_address address;
 	struct str label;		/* as configured: for logs */
-	struct networks *trusted;	/* owned: peers whose X-Forwarded-* and Forwarded are believed; NULL: nobody */
+	struct networks *trusted;	/* owned: peers whose X-Forwarded-* and Forwarded are believed, and PROXY protocol headers; NULL: nobody */
 	uint8_t x_forwarded;		/* enum forwarded_for */
 	uint8_t underscores;		/* enum underscores */
+	uint8_t opening;		/* OPENING_*; 0: HTTP and nothing else */
 	bool forwarded;			/* add Forwarded (RFC 7239) */
 	struct str via[2];		/* our Via member for HTTP/1.0 and 1.1, "1.1 thimble"; empty: none */
 	struct str request_id;		/* field name; empty: none */
@@ -32,7 +41,7 @@ struct listener {
 
 struct timeouts {	/* milliseconds; 0: none, where the configuration allows that */
 	uint32_t head, body, write, idle, linger;
-	uint32_t connect, upstream_idle, drain;
+	uint32_t connect, upstream_idle, drain, tunnel;
 };
 
 struct settings {

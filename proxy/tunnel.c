@@ -2,68 +2,81 @@
  *
  * Two directions, each: read while nothing waits to be written, write, keep what was not
  * taken.  A FIN is passed on when all before it was written; a reset ends both sides by
- * reset.  One time-out, renewed by any byte either way, kept on the client's connection. */
+ * reset.  One time-out, renewed by any byte either way, kept on the client's connection.
+ * A tunnel through which nothing goes has no buffer. */
 #include "proxy/tunnel.h"
 
 #include "proxy/answer.h"
 
 #define TUNNEL_READ (16u * 1024)
 
-static void touch(struct exchange *x)
+static void touch(const struct tunnel_way *way)
 {
-	uint32_t ms = x->route->spec.tunnel_ms;
-
-	if (ms)
-		worker_wait(x->w, x->client, ttl_list_for(&x->w->ttl, ms));
+	if (way->idle_ms)
+		worker_wait(way->w, way->clock, ttl_list_for(&way->w->ttl, way->idle_ms));
 }
 
-/* One direction.  False when the tunnel has ended. */
-static bool pump(struct exchange *x, struct conn *from, struct conn *to, struct buf **waiting, bool *fin, uint64_t *bytes)
+/* Writes what waits and what is in the worker's vec; `late`: it waited before this visit. */
+static enum tunnel_end put(const struct tunnel_way *way, bool late)
 {
-	struct worker *w = x->w;
+	ssize_t n = conn_output(way->w, way->to, (struct str){0}, way->waiting, &way->w->vec);
+
+	if (n < 0)
+		return errno == ENOMEM ? TUNNEL_NO_MEMORY : TUNNEL_TO_BROKEN;
+	if (n > 0 && late)
+		touch(way);
+	return TUNNEL_ON;
+}
+
+enum tunnel_end tunnel_move(const struct tunnel_way *way)
+{
+	struct worker *w = way->w;
+	struct conn *from = way->from;
+	enum tunnel_end end = TUNNEL_ON;
 	size_t visit = 0;
 	ssize_t n;
 
-	for (;;) {
-		if (*waiting) {
-			n = conn_output(w, to, (struct str){0}, waiting, &w->vec);
-			if (n < 0)
-				return false;
-			if (n > 0)
-				touch(x);
-			if (*waiting)
-				return true;
-		}
-		if (*fin || !(from->t.flags & CONN_READABLE))
-			return true;
+	if (*way->waiting)
+		end = put(way, true);
+	while (end == TUNNEL_ON && !*way->waiting && !*way->fin && (from->t.flags & CONN_READABLE)) {
 		if (visit >= WORKER_VISIT) {
 			worker_ready(w, from);
-			return true;
+			break;
 		}
 		n = conn_read(from, w->scratch, TUNNEL_READ);
 		if (n < 0)
-			return errno == EAGAIN;
-		touch(x);
+			return errno == EAGAIN ? TUNNEL_ON : TUNNEL_FROM_BROKEN;
+		touch(way);
 		if (n == 0) {
-			*fin = true;
+			*way->fin = true;
 			from->t.flags &= (uint8_t)~CONN_READABLE;
-			transport_finish(&to->t);
-			return true;
+			transport_finish(&way->to->t);
+			break;
 		}
 		visit += (size_t)n;
-		*bytes += (uint64_t)n;
-		if (vec_borrow(&w->vec, (struct str){ w->scratch, (size_t)n }) != OK ||
-		    conn_output(w, to, (struct str){0}, waiting, &w->vec) < 0)
-			return false;
+		*way->bytes += (uint64_t)n;
+		if (vec_borrow(&w->vec, (struct str){ w->scratch, (size_t)n }) != OK)
+			return TUNNEL_NO_MEMORY;
+		end = put(way, false);
 	}
+	return end;
+}
+
+static struct tunnel_way way_of(struct exchange *x, bool up)
+{
+	return (struct tunnel_way){
+		.w = x->w, .from = up ? x->client : &x->lease.up->c, .to = up ? &x->lease.up->c : x->client,
+		.clock = x->client, .idle_ms = x->route->spec.tunnel_ms,
+		.waiting = up ? &x->to_up : &x->to_client, .fin = up ? &x->client_fin : &x->up_fin,
+		.bytes = up ? &x->bytes_in : &x->bytes_out,
+	};
 }
 
 void tunnel_pump(struct exchange *x)
 {
-	struct conn *client = x->client, *up = &x->lease.up->c;
+	struct tunnel_way there = way_of(x, true), back = way_of(x, false);
 
-	if (!pump(x, client, up, &x->to_up, &x->client_fin, &x->bytes_in) ||
-	    !pump(x, up, client, &x->to_client, &x->up_fin, &x->bytes_out)) {
+	if (tunnel_move(&there) != TUNNEL_ON || tunnel_move(&back) != TUNNEL_ON) {
 		exchange_cut(x, CAUSE_NONE);
 		return;
 	}
@@ -76,6 +89,7 @@ void tunnel_pump(struct exchange *x)
 void tunnel_begin(struct exchange *x, struct str *from_up)
 {
 	struct worker *w = x->w;
+	struct tunnel_way there = way_of(x, true);
 
 	COUNT(w, tunnels);
 	x->client_closing = true;
@@ -92,6 +106,6 @@ void tunnel_begin(struct exchange *x, struct str *from_up)
 	x->bytes_in += buf_len(x->in);
 	x->to_up = x->in;
 	x->in = NULL;
-	touch(x);
+	touch(&there);
 	tunnel_pump(x);
 }

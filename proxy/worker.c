@@ -27,6 +27,7 @@
 #include "proxy/lease.h"
 #include "proxy/pool.h"
 #include "proxy/server.h"
+#include "proxy/stream.h"
 #include "health/verdict.h"
 
 #define TRIM_MS 1000u
@@ -59,6 +60,9 @@ static void visit(struct worker *w, struct conn *c, unsigned events)
 		break;
 	case CONN_BUSY:
 		exchange_client_event(c->work.exchange);
+		break;
+	case CONN_STREAM:
+		stream_event(c->work.stream);
 		break;
 	case CONN_LEASED:
 		c->work.lease->ops->event(c->work.lease);
@@ -176,6 +180,9 @@ static void timeouts(struct worker *w)
 		case CONN_BUSY:
 			exchange_client_timeout(c->work.exchange);
 			break;
+		case CONN_STREAM:
+			stream_timeout(c->work.stream);
+			break;
 		case CONN_LEASED:
 			c->work.lease->ops->timeout(c->work.lease);
 			break;
@@ -278,10 +285,15 @@ static void trim_after_wave(struct worker *w)
 static void finish_exchanges(struct worker *w)
 {
 	struct exchange *x;
+	struct stream *s;
 
 	while ((x = w->done)) {
 		w->done = x->next_done;
 		exchange_finish(x);
+	}
+	while ((s = w->streams_done)) {
+		w->streams_done = s->next;
+		stream_finish(s);
 	}
 }
 
@@ -309,14 +321,11 @@ static bool says_something(struct conn *c)
 	return (c->t.flags & CONN_READABLE) || recv(c->t.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-static void drain(struct worker *w)
+/* Closes those of a list that have said nothing, and looks at those that have. */
+static void drain_list(struct worker *w, struct ttl_list *idle)
 {
-	struct ttl_list *idle = &w->ttl.list[w->list.idle];
 	struct ttl_link *l, *next;
 
-	for (unsigned i = 0; i < w->settings->n_listeners; i++)
-		close_listener(w, &w->acceptors[i]);
-	w->draining = true;
 	for (l = idle->head.next; l != &idle->head; l = next) {
 		struct conn *c = conn_of(l);
 
@@ -330,6 +339,16 @@ static void drain(struct worker *w)
 			conn_close(w, c, false);
 		}
 	}
+}
+
+static void drain(struct worker *w)
+{
+	for (unsigned i = 0; i < w->settings->n_listeners; i++)
+		close_listener(w, &w->acceptors[i]);
+	w->draining = true;
+	drain_list(w, &w->ttl.list[w->list.idle]);
+	if (w->list.head != w->list.idle)	/* where those are whose first bytes must come in time */
+		drain_list(w, &w->ttl.list[w->list.head]);
 	pool_close_kept(w);
 }
 
@@ -338,8 +357,9 @@ static void drain(struct worker *w)
 static void cut(struct worker *w)
 {
 	exchange_cut_running(w, CUT_BATCH + w->exchanges.live / 64);
+	stream_cut(w, CUT_BATCH + w->streams_slab.live / 64);
 	finish_exchanges(w);
-	w->cutting = w->running;
+	w->cutting = w->running || w->streams;
 	if (w->cutting)
 		return;
 	calls_cancel_all(w);
@@ -498,6 +518,7 @@ static void make_slabs(struct worker *w)
 		{ &w->conns, sizeof(struct conn) }, { &w->upstreams, sizeof(struct upstream) },
 		{ &w->exchanges, EXCHANGE_SIZE }, { &w->peers_v6, sizeof(struct peer_v6) },
 		{ &w->pools_slab, sizeof(struct pool) }, { &w->calls.slab, CALL_SIZE },
+		{ &w->streams_slab, sizeof(struct stream) },
 	};
 
 	pages_init(&w->pages, SLAB_CHUNK, &w->budget);
@@ -587,6 +608,7 @@ void worker_free(struct worker *w)
 	slab_fini(&w->peers_v6);
 	slab_fini(&w->pools_slab);
 	slab_fini(&w->calls.slab);
+	slab_fini(&w->streams_slab);
 	pages_fini(&w->pages);
 	budget_fini(&w->budget);
 	mem_free(w);

@@ -25,7 +25,7 @@
 #define COUNTERS(C) \
 	C(accepted) C(accept_paused) C(requests) C(answers_1xx) C(answers_2xx) C(answers_3xx) C(answers_4xx) \
 	C(answers_5xx) C(connects) C(connects_failed) C(reused) C(retries) C(bytes_in) C(bytes_out) \
-	C(idle_closed) C(tunnels) C(queued) C(calls)
+	C(idle_closed) C(tunnels) C(streams) C(queued) C(calls)
 
 struct counters {	/* written by the worker alone, read by anybody at leisure */
 #define C(name) _Atomic uint64_t name;
@@ -66,7 +66,7 @@ struct worker {
 	bool sparse;			/* few connections hold many chunks */
 	uint32_t compacted;		/* ms: when that was looked at */
 	uint32_t trimmed;		/* ms: when pages were trimmed */
-	struct slab conns, upstreams, exchanges, peers_v6, pools_slab;
+	struct slab conns, upstreams, exchanges, peers_v6, pools_slab, streams_slab;
 	struct ttl ttl;			/* of connections */
 	struct ttl pool_ttl;		/* of pools whose endpoint is avoided for a while */
 	struct {			/* requests of our own */
@@ -92,6 +92,7 @@ struct worker {
 	struct conn *dead;		/* to be buried at the end of the turn */
 	struct exchange *running;	/* all that were begun */
 	struct exchange *done;		/* to be finished at the end of the turn */
+	struct stream *streams, *streams_done;	/* the same of streams */
 	struct pool *dirty;		/* pools to hand out connections of, or to free */
 	struct pool **pools;		/* owned: by the endpoint's index, made at first use */
 	uint32_t n_pools;

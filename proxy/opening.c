@@ -1,0 +1,299 @@
+/* opening: see opening.h.
+ *
+ * transport.more has what is still to come, and loses a bit for each part that has: when none is left the connection is
+ * as any other (client.c), or a stream has it (stream.c).  What was read and is not enough is kept as a part of a
+ * head is, CONN_HEAD with work.head, whose mark is what hello_peek wants to keep.  One head deadline, from the
+ * accept, covers all of it.
+ *
+ * A PROXY protocol header is believed only from those that the listener trusts; where it must come, a connection of anybody
+ * else is closed unread.  Nothing here opens TLS: a listener that does will go on from open_sni with the names
+ * that are not passed on. */
+#include "proxy/opening.h"
+
+#include "lib/net/hello.h"
+#include "lib/net/proxyproto.h"
+#include "proxy/client.h"
+#include "proxy/exchange.h"
+#include "proxy/log.h"
+#include "proxy/peer.h"
+#include "proxy/stream.h"
+#include "proxy/worker.h"
+
+#define OPENING_KEPT (HELLO_MAX + WORKER_READ_FIRST)
+
+/* The bytes of a connection so far. */
+struct said {
+	struct buf *kept;	/* owned: where they lie, or */
+	struct str in;		/* lent: in the worker's scratch buffer */
+};
+
+enum step {
+	STEP_ON,	/* this part has come: the next one */
+	STEP_MORE,	/* a part of it has */
+	STEP_OVER,	/* the connection is not ours any more */
+};
+
+/* --- ends --- */
+
+static void shut(struct worker *w, struct conn *c, struct said *s)
+{
+	buf_free(&s->kept, &w->budget);
+	c->t.state = CONN_IDLE;
+	conn_close(w, c, false);
+}
+
+/* A few bytes, for which a connection that was written nothing to has room. */
+static bool say(struct conn *c, struct str s)
+{
+	ssize_t n = 1;
+
+	while (s.n && n > 0) {
+		struct iovec iov = { (char *)s.p, s.n };
+
+		n = transport_writev(&c->t, &iov, 1);
+		if (n > 0)
+			s = (struct str){ s.p + n, s.n - (size_t)n };
+	}
+	return n > 0;
+}
+
+/* Ends a connection that was to be a stream: a line in the access log, and `last` as the last bytes. */
+static void refuse(struct worker *w, struct conn *c, struct said *s, struct str name, enum cause cause, struct str last)
+{
+	stream_refused(w, c, name, cause);
+	c->t.more = 0;
+	if (last.n && say(c, last))
+		client_next(w, c, &s->kept, CLIENT_LINGER);
+	else
+		shut(w, c, s);
+}
+
+static void refuse_tls(struct worker *w, struct conn *c, struct said *s, struct str name, enum cause cause, uint8_t alert)
+{
+	uint8_t record[HELLO_ALERT_SIZE];
+
+	hello_alert(alert, record);
+	refuse(w, c, s, name, cause, (struct str){ (const char *)record, sizeof record });
+}
+
+/* HTTP where TLS should be is told so in its own language. */
+static void refuse_http(struct worker *w, struct conn *c, struct said *s)
+{
+	struct exchange *x = exchange_new(w, c);
+
+	if (!x) {
+		shut(w, c, s);
+		return;
+	}
+	buf_free(&s->kept, &w->budget);
+	h1_init(&x->server, CODEC_SERVER, w->h1_server);
+	c->t.more = 0;
+	c->t.state = CONN_BUSY;
+	c->work.exchange = x;
+	worker_wait_end(c);
+	exchange_answer_cause(x, CAUSE_PLAIN_HTTP);
+}
+
+static void refuse_proxy(struct worker *w, struct conn *c, struct said *s, enum cause cause)
+{
+	char ip[64];
+
+	COUNT(w, cause[cause]);
+	LOG_RATE(LEVEL_WARN, "a connection from %.*s was closed: %s", (int)client_ip(c, ip), ip, causes[cause].text.p);
+	shut(w, c, s);
+}
+
+/* --- parts --- */
+
+static void consume(struct worker *w, struct said *s, size_t n)
+{
+	if (s->kept) {
+		buf_consume(&s->kept, &w->budget, n);
+		s->in = buf_str(s->kept);
+	} else {
+		s->in.p += n;
+		s->in.n -= n;
+	}
+}
+
+static enum step open_proxy(struct worker *w, struct conn *c, struct said *s)
+{
+	struct proxyproto p = {0};
+
+	switch (proxyproto_read(s->in, &p)) {
+	case PROXYPROTO_MORE:
+		return STEP_MORE;
+	case PROXYPROTO_DONE:
+		if (peer_told(w, c, &p) != OK) {
+			refuse_proxy(w, c, s, CAUSE_NO_MEMORY);
+			return STEP_OVER;
+		}
+		consume(w, s, p.length);
+		break;
+	case PROXYPROTO_NONE:
+		if (c->t.more & OPENING_MAY)
+			break;
+		/* fall through */
+	case PROXYPROTO_BAD:
+		refuse_proxy(w, c, s, CAUSE_PROXY_HEADER);
+		return STEP_OVER;
+	}
+	c->t.more &= (uint8_t)~(OPENING_PROXY | OPENING_MAY);
+	return STEP_ON;
+}
+
+/* All that was said goes to a stream. */
+static enum step pass_on(struct worker *w, struct conn *c, struct said *s, struct service *service, struct str name)
+{
+	if (!s->kept && conn_keep(w, &s->kept, s->in) != OK) {
+		refuse(w, c, s, name, CAUSE_NO_MEMORY, (struct str){0});
+		return STEP_OVER;
+	}
+	c->t.more = 0;
+	stream_begin(w, c, service, &s->kept, name);
+	return STEP_OVER;
+}
+
+static enum step open_sni(struct worker *w, struct conn *c, struct said *s)
+{
+	uint32_t need = s->kept ? s->kept->mark : 0;
+	struct hello h = {0};
+	struct service *service;
+	struct str name = {0};
+
+	switch (hello_peek(s->in, &need, &h)) {
+	case HELLO_MORE:
+		if (!s->kept && s->in.n && conn_keep(w, &s->kept, s->in) != OK) {
+			refuse(w, c, s, name, CAUSE_NO_MEMORY, (struct str){0});
+			return STEP_OVER;
+		}
+		if (s->kept)
+			s->kept->mark = need;
+		return STEP_MORE;
+	case HELLO_DONE:
+		name = (struct str){ h.name, h.name_n };
+		service = snapshot_stream(w->snapshot, c->listener, name);
+		if (service)
+			return pass_on(w, c, s, service, name);
+		refuse_tls(w, c, s, name, CAUSE_UNKNOWN_NAME, HELLO_ALERT_UNRECOGNIZED_NAME);
+		return STEP_OVER;
+	case HELLO_BAD_NAME:
+		refuse_tls(w, c, s, name, CAUSE_UNKNOWN_NAME, HELLO_ALERT_UNRECOGNIZED_NAME);
+		return STEP_OVER;
+	case HELLO_BAD:
+		refuse_tls(w, c, s, name, CAUSE_BAD_HELLO, HELLO_ALERT_DECODE_ERROR);
+		return STEP_OVER;
+	case HELLO_TOO_BIG:
+		refuse_tls(w, c, s, name, CAUSE_HELLO_SIZE, HELLO_ALERT_DECODE_ERROR);
+		return STEP_OVER;
+	case HELLO_HTTP:
+		refuse_http(w, c, s);
+		return STEP_OVER;
+	case HELLO_NOT_TLS:
+		break;
+	}
+	refuse(w, c, s, name, CAUSE_NOT_TLS, (struct str){0});
+	return STEP_OVER;
+}
+
+/* Nothing more is to come before HTTP. */
+static void open_http(struct worker *w, struct conn *c, struct said *s)
+{
+	if (s->in.n) {
+		client_parse(w, c, s->kept, s->in, false);
+		return;
+	}
+	c->t.state = CONN_IDLE;
+	c->work.head = NULL;
+	worker_wait(w, c, w->list.idle);
+	if (c->t.flags & CONN_READABLE)
+		worker_ready(w, c);
+}
+
+static enum step open_next(struct worker *w, struct conn *c, struct said *s)
+{
+	if (c->t.more & OPENING_PROXY)
+		return open_proxy(w, c, s);
+	if (c->t.more & OPENING_SNI)
+		return open_sni(w, c, s);
+	if (c->t.more & OPENING_TCP)
+		return pass_on(w, c, s, snapshot_stream(w->snapshot, c->listener, (struct str){0}), (struct str){0});
+	open_http(w, c, s);
+	return STEP_OVER;
+}
+
+static void keep(struct worker *w, struct conn *c, struct said *s)
+{
+	if (!s->kept && conn_keep(w, &s->kept, s->in) != OK) {
+		LOG_RATE(LEVEL_WARN, "a connection was closed: no memory for its first bytes");
+		shut(w, c, s);
+		return;
+	}
+	c->work.head = s->kept;
+	c->t.state = s->kept ? CONN_HEAD : CONN_IDLE;
+	if (c->t.flags & CONN_READABLE)
+		worker_ready(w, c);
+}
+
+/* --- what others call --- */
+
+/* The client ended before it had said what it must. */
+static void ended(struct worker *w, struct conn *c, struct said *s)
+{
+	if (s->kept && (c->t.more & OPENING_PROXY))
+		refuse_proxy(w, c, s, CAUSE_PROXY_HEADER);
+	else if (s->kept && (c->t.more & OPENING_SNI))
+		refuse(w, c, s, (struct str){0}, CAUSE_CLIENT_LEFT, (struct str){0});
+	else
+		shut(w, c, s);
+}
+
+void opening_read(struct worker *w, struct conn *c)
+{
+	struct said s = { .kept = c->t.state == CONN_HEAD ? c->work.head : NULL };
+	enum step step;
+	ssize_t n = -1;
+
+	errno = EAGAIN;
+	if (c->t.flags & CONN_READABLE)
+		n = conn_input(w, c, &s.kept, WORKER_READ_FIRST, OPENING_KEPT, &s.in);
+	if (c->t.state == CONN_HEAD)
+		c->work.head = s.kept;
+	if (n < 0 && errno == EAGAIN && !(w->draining && c->t.state == CONN_IDLE))
+		return;
+	if (n <= 0) {
+		ended(w, c, &s);
+		return;
+	}
+	do
+		step = open_next(w, c, &s);
+	while (step == STEP_ON);
+	if (step == STEP_MORE)
+		keep(w, c, &s);
+}
+
+void opening_begin(struct worker *w, struct conn *c)
+{
+	struct said s = {0};
+
+	worker_wait(w, c, w->list.head);
+	if ((c->t.more & OPENING_PROXY) && !client_trusted(w, c)) {
+		if (!(c->t.more & OPENING_MAY)) {
+			refuse_proxy(w, c, &s, CAUSE_PROXY_UNTRUSTED);
+			return;
+		}
+		c->t.more &= (uint8_t)~(OPENING_PROXY | OPENING_MAY);
+	}
+	if (!(c->t.more & (OPENING_PROXY | OPENING_SNI)))
+		open_next(w, c, &s);
+}
+
+void opening_timeout(struct worker *w, struct conn *c)
+{
+	struct said s = { .kept = c->t.state == CONN_HEAD ? c->work.head : NULL };
+
+	if (c->t.more & OPENING_PROXY)
+		refuse_proxy(w, c, &s, CAUSE_HEAD_TIMEOUT);
+	else
+		refuse(w, c, &s, (struct str){0}, CAUSE_HEAD_TIMEOUT, (struct str){0});
+}
