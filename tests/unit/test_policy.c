@@ -132,7 +132,7 @@ static struct snapshot *snapshot(struct endpoint_table *t, struct snapshot *old,
 	struct route_match any = {.path = STR("/")};
 	struct snapshot_route route = {.route = {.action = ROUTE_SERVICE, .label = STR("r"), .policy = naming(names)},
 				       .matches = &any, .n_matches = 1};
-	struct snapshot_spec spec = {t, services, 2, &route, 1};
+	struct snapshot_spec spec = {.endpoints = t, .services = services, .n_services = 2, .routes = &route, .n_routes = 1};
 	struct snapshot_error err = {0};
 	struct snapshot *s = snapshot_build(&spec, old, &err);
 
