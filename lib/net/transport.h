@@ -17,7 +17,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum transport_type { TRANSPORT_PLAIN };
+enum transport_type {
+	TRANSPORT_PLAIN,
+	TRANSPORT_TLS,		/* an SSL object serves it: lib/net/tls_live.h */
+	TRANSPORT_TLS13,	/* parked: lib/net/tls13.h */
+};
 
 struct transport {
 	int fd;		/* owned; -1 when closed */
