@@ -176,7 +176,7 @@ static void flush(struct call *c)
 	struct iovec iov[2] = {
 		{ (char *)c->head.p + head, c->head.n - head }, { (char *)body.p + skip, body.n - skip },
 	};
-	ssize_t n = transport_writev(&up->t, iov, body.n ? 2 : 1);
+	ssize_t n = conn_write(c->lease.w, up, iov, body.n ? 2 : 1);
 
 	if (n > 0) {
 		c->any_sent = true;

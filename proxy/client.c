@@ -26,7 +26,7 @@
 
 static void accepted(struct worker *w, struct acceptor *a, int fd, const struct socket_address *peer)
 {
-	struct conn *c = worker_conn(w, fd, false);
+	struct conn *c = worker_conn(w, fd, false, w->settings->listeners[a->listener].opening & OPENING_TLS);
 
 	if (!c) {
 		LOG_RATE(LEVEL_WARN, "a new connection was closed: no memory for it");
@@ -210,16 +210,17 @@ static void head_read(struct worker *w, struct conn *c)
 static void linger_read(struct worker *w, struct conn *c)
 {
 	size_t left = WORKER_VISIT;
+	struct str in;
 	ssize_t n;
 
 	while ((c->t.flags & CONN_READABLE) && left) {
-		n = conn_read(c, w->scratch, left);
+		n = conn_read(w, c, left, &in);
 		if (n == 0 || (n < 0 && errno != EAGAIN)) {
 			conn_close(w, c, false);
 			return;
 		}
 		if (n > 0)
-			left -= (size_t)n;
+			left -= (size_t)n < left ? (size_t)n : left;
 	}
 	if (c->t.flags & CONN_READABLE)
 		worker_ready(w, c);
@@ -240,6 +241,8 @@ bool client_move(struct worker *w, struct conn *c, struct conn *to)
 		return false;
 	}
 	*to = *c;
+	if (c->t.type != TRANSPORT_PLAIN)
+		*conn_tls(to) = *conn_tls(c);
 	ttl_moved(&to->link);
 	if (v6) {
 		*v6 = *c->peer.v6;
@@ -310,7 +313,7 @@ void client_next(struct worker *w, struct conn *c, struct buf **rest, enum clien
 			return;
 		}
 		/* Closing now would reset the connection, and our answer with it. */
-		transport_finish(&c->t);
+		conn_finish(w, c);
 		c->t.state = CONN_LINGER;
 		worker_wait(w, c, w->list.linger);
 		worker_ready(w, c);

@@ -17,25 +17,53 @@ void conn_note(struct conn *c, unsigned events)
 		c->t.flags |= CONN_BROKEN | CONN_READABLE;
 }
 
-ssize_t conn_read(struct conn *c, void *p, size_t n)
+/* Not while a plain connection reads. */
+static ssize_t read_secure(struct worker *w, struct conn *c, size_t n, struct str *in)
 {
-	ssize_t r = transport_read(&c->t, p, n);
+	bool empty;
+	ssize_t r = tls_io_read(&w->tls, &c->t, *conn_tls(c), w->scratch, w->scratch_size, n, in, &empty);
 
+	if ((r < 0 && errno == EAGAIN) || (empty && !(c->t.flags & (CONN_PEER_DONE | CONN_BROKEN))))
+		c->t.flags &= (uint8_t)~CONN_READABLE;
+	return r;
+}
+
+ssize_t conn_read(struct worker *w, struct conn *c, size_t n, struct str *in)
+{
+	ssize_t r;
+
+	if (conn_secure(c))
+		return read_secure(w, c, n, in);
+	r = transport_read(&c->t, w->scratch, n);
+	*in = (struct str){ w->scratch, r > 0 ? (size_t)r : 0 };
 	/* A short read means that the socket is empty, unless a FIN waits behind it. */
 	if (r < 0 || ((size_t)r < n && !(c->t.flags & (CONN_PEER_DONE | CONN_BROKEN))))
 		c->t.flags &= (uint8_t)~CONN_READABLE;
 	return r;
 }
 
+ssize_t conn_write(struct worker *w, struct conn *c, const struct iovec *iov, int n)
+{
+	return conn_secure(c) ? tls_io_writev(&w->tls, &c->t, *conn_tls(c), iov, n) : transport_writev(&c->t, iov, n);
+}
+
+void conn_finish(struct worker *w, struct conn *c)
+{
+	if (conn_secure(c))
+		tls_io_finish(&w->tls, &c->t, *conn_tls(c));
+	transport_finish(&c->t);
+}
+
 ssize_t conn_input(struct worker *w, struct conn *c, struct buf **kept, size_t n, size_t limit, struct str *in)
 {
-	ssize_t r = conn_read(c, w->scratch, n);
+	struct str piece;
+	ssize_t r = conn_read(w, c, n, &piece);
 
 	if (r <= 0 || !*kept) {
-		*in = r > 0 ? (struct str){w->scratch, (size_t)r} : buf_str(*kept);
+		*in = r > 0 ? piece : buf_str(*kept);
 		return r;
 	}
-	if (buf_append(kept, &w->budget, w->scratch, (size_t)r, limit) != OK) {
+	if (buf_append(kept, &w->budget, piece.p, piece.n, limit) != OK) {
 		errno = ENOMEM;
 		return -1;
 	}
@@ -86,7 +114,7 @@ ssize_t conn_output(struct worker *w, struct conn *c, struct str first, struct b
 	memcpy(iov + n, v->iov, v->n * sizeof *iov);
 	n += (int)v->n;
 	if (n)
-		r = transport_writev(&c->t, iov, n);
+		r = conn_write(w, c, iov, n);
 	if (r < 0 && errno != EAGAIN)
 		gone = errno;
 	taken = r > 0 ? (size_t)r : 0;

@@ -10,6 +10,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/slotq.h"
 #include "lib/base/ttl.h"
+#include "lib/net/tls_io.h"
 #include "lib/net/transport.h"
 
 struct exchange;
@@ -29,6 +30,7 @@ enum conn_state {
 	CONN_BUSY,		/* an exchange runs: work.exchange */
 	CONN_STREAM,		/* its bytes are passed on: work.stream */
 	CONN_LINGER,		/* answered and finished; what still comes is thrown away: no work */
+	CONN_SHAKING,		/* TLS is being agreed on (handshake.c): no work */
 	/* to an upstream */
 	CONN_CONNECTING,	/* not connected yet: work.next_connecting */
 	CONN_LEASED,		/* somebody uses it: work.lease */
@@ -91,11 +93,38 @@ struct upstream {
 
 _Static_assert(sizeof(struct upstream) == 64, "an idle upstream connection is 64 bytes");
 
+/* What lies behind a connection whose transport is not TRANSPORT_PLAIN. */
+struct secure_conn {
+	struct conn c;
+	union tls_state tls;	/* of TRANSPORT_TLS and TRANSPORT_TLS13 */
+};
+
+struct secure_upstream {
+	struct upstream u;
+	union tls_state tls;
+};
+
+static inline union tls_state *conn_tls(struct conn *c)
+{
+	return c->t.flags & CONN_UPSTREAM ? &((struct secure_upstream *)c)->tls : &((struct secure_conn *)c)->tls;
+}
+
+/* Its bytes pass TLS. */
+static inline bool conn_secure(const struct conn *c)
+{
+	return c->t.type >= TRANSPORT_TLS;
+}
+
 /* Keeps the events of a batch; see lib/net/loop.h for the bits. */
 void conn_note(struct conn *c, unsigned events);
 
-/* Reads at most `n` bytes.  As transport_read, and keeps CONN_READABLE true. */
-ssize_t conn_read(struct conn *c, void *p, size_t n);
+/* Reads some `n` bytes, or a record of TLS: *in, lent until the next read, in the worker's scratch buffer.
+ * As transport_read, and keeps CONN_READABLE true. */
+ssize_t conn_read(struct worker *w, struct conn *c, size_t n, struct str *in);
+/* As transport_writev. */
+ssize_t conn_write(struct worker *w, struct conn *c, const struct iovec *iov, int n);
+/* Ends our side: the other may still send. */
+void conn_finish(struct worker *w, struct conn *c);
 
 /* Reads more behind what is kept; *in is then all of it, lent until the next read: in the
  * worker's scratch buffer when nothing was kept, else in *kept, which grows to at most `limit`

@@ -208,7 +208,7 @@ static enum cause connect_new(struct pool *p, bool own, struct upstream **out)
 		note_failed(p, cause);
 		return cause;
 	}
-	u = (struct upstream *)worker_conn(p->w, fd, true);
+	u = (struct upstream *)worker_conn(p->w, fd, true, false);
 	if (!u)
 		return CAUSE_NO_MEMORY;
 	COUNT(p->w, connects);

@@ -19,11 +19,12 @@ enum underscores { UNDERSCORES_DROP, UNDERSCORES_ALLOW, UNDERSCORES_REFUSE };
 
 /* What comes before HTTP on the connections of a listener, or instead of it: bits, which a client's connection has in
  * transport.more until it is done with them. */
+#define OPENING_TLS 0x08u	/* TLS, which ends here */
 #define OPENING_PROXY 0x10u	/* a PROXY protocol header */
 #define OPENING_MAY 0x20u	/* ... which may be missing */
 #define OPENING_SNI 0x40u	/* TLS, which is passed on by its server name */
 #define OPENING_TCP 0x80u	/* bytes, which are passed on */
-#define OPENING_ANY 0xf0u
+#define OPENING_ANY 0xf8u
 
 struct listener {
 	struct socket_address address;

@@ -34,6 +34,7 @@ enum tunnel_end tunnel_move(const struct tunnel_way *way)
 	struct conn *from = way->from;
 	enum tunnel_end end = TUNNEL_ON;
 	size_t visit = 0;
+	struct str in;
 	ssize_t n;
 
 	if (*way->waiting)
@@ -43,19 +44,19 @@ enum tunnel_end tunnel_move(const struct tunnel_way *way)
 			worker_ready(w, from);
 			break;
 		}
-		n = conn_read(from, w->scratch, TUNNEL_READ);
+		n = conn_read(w, from, TUNNEL_READ, &in);
 		if (n < 0)
 			return errno == EAGAIN ? TUNNEL_ON : TUNNEL_FROM_BROKEN;
 		touch(way);
 		if (n == 0) {
 			*way->fin = true;
 			from->t.flags &= (uint8_t)~CONN_READABLE;
-			transport_finish(&way->to->t);
+			conn_finish(w, way->to);
 			break;
 		}
 		visit += (size_t)n;
 		*way->bytes += (uint64_t)n;
-		if (vec_borrow(&w->vec, (struct str){ w->scratch, (size_t)n }) != OK)
+		if (vec_borrow(&w->vec, in) != OK)
 			return TUNNEL_NO_MEMORY;
 		end = put(way, false);
 	}

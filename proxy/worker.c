@@ -221,6 +221,13 @@ static int64_t next_wait(struct worker *w)
 
 /* --- the end of a turn --- */
 
+static struct slab *slab_of(struct worker *w, bool upstream, bool secure)
+{
+	if (upstream)
+		return secure ? &w->secure_upstreams : &w->upstreams;
+	return secure ? &w->secure_conns : &w->conns;
+}
+
 static void bury(struct worker *w)
 {
 	struct server *s = w->server;
@@ -228,19 +235,24 @@ static void bury(struct worker *w)
 
 	while ((c = w->dead)) {
 		w->dead = c->work.next_dead;
+		if (conn_secure(c)) {
+			if (!(c->t.flags & (CONN_RESET | CONN_BROKEN)))
+				tls_io_finish(&w->tls, &c->t, *conn_tls(c));
+			tls_io_free(&w->tls, &c->t, *conn_tls(c));
+		}
 		if (c->t.flags & CONN_RESET)
 			socket_reset_on_close(c->t.fd);
 		close(c->t.fd);
 		atomic_fetch_sub_explicit(&s->fds, 1, memory_order_relaxed);
 		if (c->t.flags & CONN_UPSTREAM) {
-			slab_put(&w->upstreams, c);
+			slab_put(slab_of(w, true, c->t.type != TRANSPORT_PLAIN), c);
 			continue;
 		}
 		atomic_fetch_sub_explicit(&s->clients, 1, memory_order_relaxed);
 		if (c->t.flags & CONN_V6)
 			slab_put(&w->peers_v6, c->peer.v6);
-		slab_put(&w->conns, c);
-		w->sparse = w->sparse || slab_sparse(&w->conns);
+		w->sparse |= slab_sparse(slab_of(w, false, c->t.type != TRANSPORT_PLAIN));
+		slab_put(slab_of(w, false, c->t.type != TRANSPORT_PLAIN), c);
 	}
 }
 
@@ -264,14 +276,19 @@ static void compact(struct worker *w)
 	if (!w->sparse || w->now_ms - w->compacted < TRIM_MS)
 		return;
 	w->compacted = w->now_ms;
-	w->sparse = slab_compact(&w->conns, COMPACT_MAX, move_client, w) && slab_sparse(&w->conns);
+	w->sparse = false;
+	for (int secure = 0; secure < 2; secure++) {
+		struct slab *s = slab_of(w, false, secure);
+
+		w->sparse |= slab_compact(s, COMPACT_MAX, move_client, w) && slab_sparse(s);
+	}
 }
 
 /* After a wave: slabs have given their chunks back by themselves, but buffers leave holes in
  * the heap.  The main thread closes them, since that takes milliseconds. */
 static void trim_after_wave(struct worker *w)
 {
-	size_t open = w->conns.live;
+	size_t open = w->conns.live + w->secure_conns.live;
 
 	if (open > w->peak)
 		w->peak = open;
@@ -426,7 +443,7 @@ void worker_run(struct worker *w)
 
 size_t worker_open(const struct worker *w)
 {
-	return w->conns.live + w->upstreams.live;
+	return w->conns.live + w->upstreams.live + w->secure_conns.live + w->secure_upstreams.live;
 }
 
 /* --- what others ask of a worker --- */
@@ -443,20 +460,22 @@ bool worker_may_open(struct worker *w, bool upstream)
 	return fds < s->fds_accept;
 }
 
-struct conn *worker_conn(struct worker *w, int fd, bool upstream)
+struct conn *worker_conn(struct worker *w, int fd, bool upstream, bool secure)
 {
-	struct conn *c = slab_get(upstream ? &w->upstreams : &w->conns);
+	struct slab *slab = slab_of(w, upstream, secure);
+	struct conn *c = slab_get(slab);
 
 	if (!c) {
 		close(fd);
 		return NULL;
 	}
-	memset(c, 0, upstream ? sizeof(struct upstream) : sizeof *c);
+	memset(c, 0, slab->size);
 	c->t.fd = fd;
 	c->t.flags = upstream ? CONN_UPSTREAM : 0;
+	c->t.type = secure ? TRANSPORT_HELLO : TRANSPORT_PLAIN;
 	c->t.state = upstream ? CONN_CONNECTING : CONN_IDLE;
 	if (!ready_room(w) || loop_watch(w->loop, fd, c, LOOP_EDGE) != OK) {
-		slab_put(upstream ? &w->upstreams : &w->conns, c);
+		slab_put(slab, c);
 		close(fd);
 		return NULL;
 	}
@@ -519,6 +538,7 @@ static void make_slabs(struct worker *w)
 		{ &w->exchanges, EXCHANGE_SIZE }, { &w->peers_v6, sizeof(struct peer_v6) },
 		{ &w->pools_slab, sizeof(struct pool) }, { &w->calls.slab, CALL_SIZE },
 		{ &w->streams_slab, sizeof(struct stream) },
+		{ &w->secure_conns, sizeof(struct secure_conn) }, { &w->secure_upstreams, sizeof(struct secure_upstream) },
 	};
 
 	pages_init(&w->pages, SLAB_CHUNK, &w->budget);
@@ -553,7 +573,7 @@ struct worker *worker_new(struct server *server, const struct settings *settings
 	clock_read(w);
 	if (getrandom(w->id_seed, sizeof w->id_seed, 0) != sizeof w->id_seed)
 		goto fail;
-	w->scratch_size = power_of_two(WORKER_READ_LARGE);
+	w->scratch_size = power_of_two(WORKER_READ_LARGE + TLS13_RECORD);
 	w->scratch = mem_pages(w->scratch_size);
 	w->vec_scratch = mem_pages(VEC_SCRATCH);
 	w->h1_server = h1_shared_new(&settings->request);
@@ -609,6 +629,9 @@ void worker_free(struct worker *w)
 	slab_fini(&w->pools_slab);
 	slab_fini(&w->calls.slab);
 	slab_fini(&w->streams_slab);
+	slab_fini(&w->secure_conns);
+	slab_fini(&w->secure_upstreams);
+	tls_io_fini(&w->tls);
 	pages_fini(&w->pages);
 	budget_fini(&w->budget);
 	mem_free(w);

@@ -66,6 +66,8 @@ struct worker {
 	bool sparse;			/* few connections hold many chunks */
 	uint32_t compacted;		/* ms: when that was looked at */
 	uint32_t trimmed;		/* ms: when pages were trimmed */
+	struct tls_io tls;		/* made at first use */
+	struct slab secure_conns, secure_upstreams;
 	struct slab conns, upstreams, exchanges, peers_v6, pools_slab, streams_slab;
 	struct ttl ttl;			/* of connections */
 	struct ttl pool_ttl;		/* of pools whose endpoint is avoided for a while */
@@ -149,9 +151,9 @@ static inline void worker_wait_end(struct conn *c)
 	ttl_unlink(&c->link);
 }
 
-/* A new connection for a connected or connecting `fd` (moved): of the slab `upstreams` or
- * `conns`, watched by the loop.  NULL when there is no memory; `fd` is closed then. */
-struct conn *worker_conn(struct worker *w, int fd, bool upstream) MUST_USE;
+/* A new connection for a connected or connecting `fd` (moved), watched by the loop; `secure`: one that TLS can be
+ * spoken on, TRANSPORT_HELLO.  NULL when there is no memory; `fd` is closed then. */
+struct conn *worker_conn(struct worker *w, int fd, bool upstream, bool secure) MUST_USE;
 /* How many connections are open: clients and upstreams. */
 size_t worker_open(const struct worker *w);
 

@@ -1,9 +1,6 @@
-/* One transport: a descriptor and what turns its bytes into plain ones.
- *
- * All bytes of a connection pass these three functions, and nothing else knows how.
- * Plain sockets are the one type there is.  A type whose bytes need work (TLS) branches
- * here; its state will lie behind the transport in a larger object, so that a plain
- * connection pays nothing for it.
+/* One transport: a descriptor, and the plain way to move its bytes.  What a TLS connection reads and writes passes
+ * lib/net/tls_io.h on top of these three functions; its state lies behind the transport in a larger object, so
+ * that a plain connection pays nothing for it.
  *
  * Results are those of read(2) and writev(2): bytes, 0 at the end of input, -1
  * with errno.  EAGAIN is the only errno after which the transport still lives. */
@@ -19,6 +16,7 @@
 
 enum transport_type {
 	TRANSPORT_PLAIN,
+	TRANSPORT_HELLO,	/* will be TLS, or bytes that are passed on; plain until then */
 	TRANSPORT_TLS,		/* an SSL object serves it: lib/net/tls_live.h */
 	TRANSPORT_TLS13,	/* parked: lib/net/tls13.h */
 };
