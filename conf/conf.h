@@ -202,6 +202,30 @@ struct conf_rate_limit_list {
 	size_t count;
 };
 
+enum conf_auth_method { CONF_AUTH_GET, CONF_AUTH_HEAD, CONF_AUTH_POST };
+
+/* A service that is asked whether a request may pass. */
+struct conf_auth {
+	const struct conf_service *service;	/* NULL: nobody is asked */
+	struct str path;			/* and query */
+	enum conf_auth_method method;
+	struct conf_header_list request_headers;	/* of the client's, that it sees; items NULL: all */
+	struct conf_header_list response_headers;	/* of its answer, that endpoints see */
+	struct str sign_in;			/* empty: none */
+	bool set_cookie;			/* its cookies go to the client */
+	uint64_t timeout;
+};
+
+#define CONF_SHARE_ALL 1000000u
+
+/* A service that gets copies of requests. */
+struct conf_mirror {
+	const struct conf_service *service;	/* NULL: none does */
+	uint32_t share;				/* of CONF_SHARE_ALL */
+	uint64_t body_limit;			/* 0: of requests without a body alone */
+	uint64_t timeout;
+};
+
 struct conf_route_timeouts {
 	uint64_t first_byte;	/* 0: off, as for the two below */
 	uint64_t between_bytes;
@@ -228,6 +252,8 @@ struct conf_route {
 	struct conf_headers request_headers, response_headers;
 	struct conf_cidr_list allow, deny;	/* whose requests it takes; no `allow`: everybody's */
 	struct conf_rate_limit_list rate_limits;	/* all of them hold; no name twice */
+	struct conf_auth auth;
+	struct conf_mirror mirror;
 	uint64_t body_limit;		/* or CONF_NO_LIMIT */
 	struct conf_route_timeouts timeouts;
 };

@@ -13,7 +13,7 @@ enum conf_noun {
 	CONF_TOP, CONF_LIMITS, CONF_TIMEOUTS, CONF_LOG, CONF_DEFAULTS,
 	CONF_LISTEN, CONF_SERVICE, CONF_ROUTE,
 	CONF_MATCH, CONF_PATH, CONF_PATTERN, CONF_REDIRECT, CONF_ANSWER, CONF_HEADERS, CONF_ROUTE_TIMEOUTS,
-	CONF_RATE_LIMIT, CONF_RATE_BY,
+	CONF_RATE_LIMIT, CONF_RATE_BY, CONF_AUTH, CONF_MIRROR,
 	CONF_NOUNS,
 };
 
@@ -52,6 +52,10 @@ enum conf_type {
 	CONF_T_NEW_HOST,
 	CONF_T_TARGET,		/* [struct conf_redirect] */
 	CONF_T_SERVICE,		/* the name of one, or names with weights [struct conf_route] */
+	CONF_T_SERVICE_NAME,	/* [const struct conf_service *] */
+	CONF_T_QUERY_PATH,	/* with a query or without [struct str] */
+	CONF_T_SIGN_IN,		/* [struct str] */
+	CONF_T_SHARE,		/* [uint32_t, of CONF_SHARE_ALL] */
 	CONF_T_RATE_LIMITS,	/* rates or maps of CONF_RATE_LIMIT, or `off` [struct conf_rate_limit_list] */
 	CONF_T_RATE,		/* [struct conf_rate_limit], as the next two */
 	CONF_T_RATE_BY,		/* one of `words`, or a map of CONF_RATE_BY */

@@ -58,8 +58,7 @@ void conf_read_hosts(struct conf_walk *w, const struct conf_key *k, const struct
 	*(struct conf_str_list *)at = list;
 }
 
-/* What is wrong with where a redirect goes, or NULL. */
-static const char *target_wrong(struct str s)
+const char *conf_location_wrong(struct str s)
 {
 	struct str host;
 
@@ -112,7 +111,7 @@ void conf_read_target(struct conf_walk *w, const struct conf_key *k, const struc
 
 	if (!conf_walk_text(w, k, n))
 		return;
-	wrong = target_wrong(n->text);
+	wrong = conf_location_wrong(n->text);
 	if (wrong) {
 		conf_errors_add(w->errors, n->pos, "`%.80s` %s", n->text.p, wrong);
 		return;
@@ -244,6 +243,14 @@ static void rewrite_check(struct conf_walk *w, const struct conf_node *n, const 
 		conf_errors_add(w->errors, either->key_pos, "`%s` is for a route with a `service`", either->key.p);
 }
 
+static void mirror_check(struct conf_walk *w, const struct conf_node *n, const struct conf_route *r)
+{
+	const struct conf_node *mirror = conf_node_child(n, "mirror");
+
+	if (mirror && r->action != CONF_ACTION_SERVICE)
+		conf_errors_add(w->errors, mirror->key_pos, "`mirror` is for a route with a `service`");
+}
+
 static void matches_check(struct conf_walk *w, const struct conf_node *n, struct conf_route *r)
 {
 	static const char *const alone[] = {"path", "method", "headers", "query"};
@@ -302,6 +309,7 @@ void conf_read_routes(struct conf_walk *w, const struct conf_key *k, const struc
 		action_check(w, item, known, r);
 		answer_check(w, item, &r->answer);
 		rewrite_check(w, item, r);
+		mirror_check(w, item, r);
 		sound[c->route_count++] = errors == w->errors->count + w->errors->more;
 	}
 	conf_check_routes(w, sound);

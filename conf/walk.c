@@ -255,7 +255,7 @@ static void key_default(struct conf_walk *w, const struct conf_key *k, char *bas
 	} else if (k->type == CONF_T_MAP) {
 		conf_walk_default(w, k->sub, at);
 	} else if (k->type == CONF_T_TEXT || k->type == CONF_T_NEW_PREFIX || k->type == CONF_T_NEW_PATH || k->type == CONF_T_NEW_HOST ||
-		   k->type == CONF_T_TARGET) {
+		   k->type == CONF_T_TARGET || k->type == CONF_T_SIGN_IN) {
 		*(struct str *)at = STR("");
 	} else if (k->type == CONF_T_HEADER_MAP || k->type == CONF_T_HEADER_NAMES) {
 		*(struct conf_header_list *)at = (struct conf_header_list){0};

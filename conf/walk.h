@@ -57,6 +57,12 @@ conf_reader conf_read_path, conf_read_prefix, conf_read_exact, conf_read_path_re
 conf_reader conf_read_new_prefix, conf_read_new_path, conf_read_new_host, conf_read_methods, conf_read_pairs, conf_read_pattern, conf_read_matches;
 conf_reader conf_read_rate_limits, conf_read_rate, conf_read_rate_by, conf_read_rate_header;	/* rate.c */
 conf_reader conf_read_routes, conf_read_hosts, conf_read_target, conf_read_service_name;	/* route.c */
+conf_reader conf_read_service_ref, conf_read_query_path, conf_read_sign_in, conf_read_share;	/* ask.c */
+
+/* The service of that name, which is used from here on; NULL when there is none, told as an error at `pos`. */
+struct conf_service *conf_service_find(struct conf_walk *w, struct str name, struct conf_pos pos);	/* route.c */
+/* What is wrong with `s` as the place that a client is sent to, or NULL. */
+const char *conf_location_wrong(struct str s);
 
 /* A copy of a host's name in lower case, without a dot at its end. */
 struct str conf_host_dup(struct conf_walk *w, struct str s);		/* route.c */

@@ -117,6 +117,7 @@ static struct json noun_find(const char *text, enum conf_noun noun)
 		[CONF_PATH] = "path", [CONF_PATTERN] = "pattern", [CONF_REDIRECT] = "redirect",
 		[CONF_ANSWER] = "answer", [CONF_HEADERS] = "headers", [CONF_ROUTE_TIMEOUTS] = "route_timeouts",
 		[CONF_RATE_LIMIT] = "rate_limit", [CONF_RATE_BY] = "rate_by",
+		[CONF_AUTH] = "auth", [CONF_MIRROR] = "mirror",
 	};
 	struct json root = {text};
 
