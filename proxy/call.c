@@ -196,7 +196,7 @@ static bool answer_head(struct call *c, const struct head *h)
 	if (h->status < 200)
 		return true;
 	c->answer = (struct head){ .status = h->status };
-	if (c->done && head_dup(&c->answer, h, &c->arena, 0) != OK) {
+	if (c->keep && head_dup(&c->answer, h, &c->arena, 0) != OK) {
 		end(c, CAUSE_NO_MEMORY);
 		return false;
 	}
@@ -401,7 +401,7 @@ struct call *call_new(struct worker *w, const struct call_spec *spec, enum cause
 	struct call *c = NULL;
 
 	*cause = CAUSE_CALLS_FULL;
-	if (w->calls.slab.live >= w->settings->calls)
+	if (w->calls.slab.live >= (spec->hasty ? (w->settings->calls + 1) / 2 : w->settings->calls))
 		return NULL;
 	*cause = CAUSE_NO_MEMORY;
 	c = slab_get(&w->calls.slab);
@@ -472,12 +472,23 @@ void calls_cancel_all(struct worker *w)
 		call_cancel(c);
 }
 
+/* Nobody is left who could want to know. */
+static bool all_in_vain(const struct worker *w)
+{
+	return w->draining && !w->conns.live && w->calls.all;
+}
+
+bool calls_wait(const struct worker *w)
+{
+	return w->calls.due || all_in_vain(w);
+}
+
 void calls_run(struct worker *w)
 {
 	struct call *c;
 
-	if (w->draining && !w->conns.live)
-		calls_cancel_all(w);	/* nobody is left who could want to know */
+	if (all_in_vain(w))
+		calls_cancel_all(w);
 	while ((c = w->calls.due)) {
 		w->calls.due = c->next_due;
 		c->due = false;

@@ -63,7 +63,7 @@ struct call {
 	size_t sent;		/* bytes of head and body that were written */
 	uint64_t read;		/* bytes of the answer's body */
 	struct head request;	/* in the arena; its authority is that of who asks, the service's rule makes Host of it */
-	struct head answer;	/* in the arena; without fields when nobody wants to know */
+	struct head answer;	/* in the arena; its status alone when nothing of it is kept */
 	/* from here on not cleared */
 	struct h1 upstream;
 	struct arena arena;
@@ -76,8 +76,9 @@ struct call_spec {
 	const struct head *head;	/* copied: method, target, authority, fields */
 	unsigned room;			/* fields that may be added to those */
 	uint32_t timeout_ms;		/* from its start to the end of the answer */
-	uint32_t keep;			/* bytes of the answer's body to be kept; a longer one is not */
-	bool hasty;			/* fails when no connection is free and none may be opened */
+	uint32_t keep;			/* bytes of the answer's body to be kept; a longer one is not; 0: nor is its head */
+	bool hasty;			/* fails when no connection is free and none may be opened, or half of limits.calls
+					 * are under way */
 	void (*done)(struct call *c, void *owner);	/* NULL: nobody wants to know */
 	void *owner;
 };
@@ -96,6 +97,8 @@ void call_start(struct call *c);
 /* In any state: it ends, and its owner hears no more of it. */
 void call_cancel(struct call *c);
 
+/* Whether calls_run has something to do without an event. */
+bool calls_wait(const struct worker *w);
 /* Once a turn: begins those that were started, tells the owners of those that have ended, frees them. */
 void calls_run(struct worker *w);
 /* Those whose time-out ran out end. */

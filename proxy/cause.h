@@ -42,6 +42,12 @@
 	CAUSE(QUEUE_TIMEOUT, "queue_timeout", 503, "connection_limit_reached", "no connection became free in time") \
 	CAUSE(CALLS_FULL, "calls_full", 503, "connection_limit_reached", "the proxy asks too many services at once") \
 	CAUSE(GATE_TIMEOUT, "gate_timeout", 504, "http_response_timeout", "what decides about this request did not answer in time") \
+	CAUSE(AUTH_REFUSED, "auth_refused", 403, "", "the service that decides about this request refused it") \
+	CAUSE(AUTH_UNREACHABLE, "auth_unreachable", 502, "destination_unavailable", "the service that decides about this request could not be reached") \
+	CAUSE(AUTH_TIMEOUT, "auth_timeout", 504, "http_response_timeout", "the service that decides about this request did not answer in time") \
+	CAUSE(AUTH_ERROR, "auth_error", 502, "proxy_internal_response", "the service that decides about this request failed") \
+	CAUSE(AUTH_FAILED, "auth_failed", 502, "http_protocol_error", "the service that decides about this request gave no valid answer") \
+	CAUSE(AUTH_ANSWER_SIZE, "auth_answer_size", 502, "http_response_body_size", "the answer of the service that decides about this request is too large") \
 	/* the upstream's doing */ \
 	CAUSE(CONNECT_REFUSED, "connect_refused", 502, "connection_refused", "the endpoint refused the connection") \
 	CAUSE(CONNECT_TIMEOUT, "connect_timeout", 504, "connection_timeout", "the endpoint did not accept the connection in time") \

@@ -23,6 +23,7 @@
 #include "proxy/gate.h"
 #include "proxy/local.h"
 #include "proxy/log.h"
+#include "proxy/mirroring.h"
 #include "proxy/pool.h"
 #include "proxy/request.h"
 #include "proxy/routing.h"
@@ -109,6 +110,8 @@ void exchange_move(struct exchange *x, enum move move)
 	if (give & HOLD_UPSTREAM)
 		give_upstream(x, move);
 	if (give & HOLD_CLIENT) {
+		if (x->copy)
+			mirroring_drop(x);
 		worker_wait_end(x->client);
 		x->next_done = x->w->done;
 		x->w->done = x;
@@ -300,6 +303,7 @@ static void note_end(struct exchange *x, struct str *rest)
 /* The request may go to its route's action. */
 static void admit(struct exchange *x, struct head *h, struct str *rest)
 {
+	struct str authority = h->authority;
 	enum cause cause;
 
 	if (!x->lease.service) {	/* it is answered here */
@@ -318,6 +322,8 @@ static void admit(struct exchange *x, struct head *h, struct str *rest)
 		exchange_fail(x, CAUSE_BAD_REQUEST);
 		return;
 	}
+	if (x->route->spec.policy)
+		mirroring_begin(x, h, x->route->spec.host.n ? x->route->spec.host : authority);
 	request_feed(x, rest, false);
 }
 

@@ -231,24 +231,19 @@ static enum cause count_forwards(struct exchange *x, struct head *h)
 	return CAUSE_NONE;
 }
 
-enum cause forward_request(struct exchange *x, struct head *h)
+/* What the listener lets through, and what it adds. */
+static enum cause by_listener(struct exchange *x, const struct listener *l, struct head *h)
 {
-	const struct listener *l = &x->w->settings->listeners[x->client->listener];
 	bool trusted = l->trusted && client_trusted(x->w, x->client);
 	bool v6 = x->client->t.flags & CONN_V6;
 	char text[64];
 	struct str ip = { text, client_ip(x->client, text) };
 	struct str xff = {0}, forwarded = {0};
-	enum cause cause = CAUSE_NONE;
 	struct said said = {0};
 	unsigned n = 0;
 
 	if (l->underscores == UNDERSCORES_REFUSE && has_underscore(h))
 		return CAUSE_UNDERSCORE;
-	if (x->method == METHOD_OPTIONS || x->method == METHOD_TRACE)
-		cause = count_forwards(x, h);
-	if (cause != CAUSE_NONE)
-		return cause;
 	if (l->x_forwarded != FORWARDED_OFF)
 		xff = joined(x, h, FIELD_X_FORWARDED_FOR, trusted && l->x_forwarded == FORWARDED_APPEND, ip);
 	if (l->forwarded)
@@ -263,10 +258,26 @@ enum cause forward_request(struct exchange *x, struct head *h)
 		n++;
 	}
 	h->n_fields = (uint16_t)n;
-	if (add_forwarded(x, h, l, xff, forwarded, said) != OK ||
-	    edit(h, x->route->spec.request, x->route->spec.n_request) != OK)
-		return CAUSE_BAD_REQUEST;
-	return CAUSE_NONE;
+	return add_forwarded(x, h, l, xff, forwarded, said) == OK ? CAUSE_NONE : CAUSE_BAD_REQUEST;
+}
+
+enum cause forward_request(struct exchange *x, struct head *h)
+{
+	const struct listener *l = &x->w->settings->listeners[x->client->listener];
+	enum cause cause = CAUSE_NONE;
+
+	if (x->method == METHOD_OPTIONS || x->method == METHOD_TRACE)
+		cause = count_forwards(x, h);
+	if (cause == CAUSE_NONE)
+		cause = by_listener(x, l, h);
+	if (cause == CAUSE_NONE && edit(h, x->route->spec.request, x->route->spec.n_request) != OK)
+		cause = CAUSE_BAD_REQUEST;
+	return cause;
+}
+
+enum cause forward_question(struct exchange *x, struct head *h)
+{
+	return by_listener(x, &x->w->settings->listeners[x->client->listener], h);
 }
 
 /* In the order in which they were noted. */

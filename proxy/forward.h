@@ -10,6 +10,10 @@
  * Strings are made in the exchange's arena.  CAUSE_NONE, or why not. */
 enum cause forward_request(struct exchange *x, struct head *h) MUST_USE;
 
+/* The same for a question of our own about the request, which is asked before it passes: without the route's
+ * edits.  What identifies the client is there as the endpoint would see it. */
+enum cause forward_question(struct exchange *x, struct head *h) MUST_USE;
+
 /* Makes the answer head what the client gets: Date when it has none, the request id, the route's edits. */
 enum cause forward_answer(struct exchange *x, struct head *h) MUST_USE;
 

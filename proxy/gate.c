@@ -8,12 +8,14 @@
 
 #include "lib/base/check.h"
 #include "proxy/admit.h"
+#include "proxy/ask.h"
 
-#define EDIT_ROOM 32	/* fields that gates may add to a head that was held */
+#define EDIT_ROOM 32	/* fields that gates and the listener may add to a head that was held */
 
 static gate_fn *const gates[POLICY_N] = {
 	[POLICY_ADDRESSES] = admit_addresses,
 	[POLICY_RATE] = admit_rate,
+	[POLICY_AUTH] = ask_auth,
 };
 
 static enum gate_said ask_from(struct exchange *x, struct head *h, unsigned first)
@@ -42,13 +44,27 @@ enum gate_said gate_ask(struct exchange *x, struct head *h)
 	return ask_from(x, h, 0);
 }
 
+/* Fields that a head must have room for: the route has the last word. */
+static unsigned edit_room(const struct exchange *x)
+{
+	return EDIT_ROOM + x->route->spec.n_request;
+}
+
+enum err gate_make_room(struct exchange *x, unsigned n)
+{
+	struct head *h = &x->held->head;
+
+	n += edit_room(x);
+	return h->n_fields + n <= h->max_fields ? OK : head_dup(h, h, &x->arena, n);
+}
+
 enum err gate_wait(struct exchange *x, const struct head *h, void (*cancel)(struct exchange *x, void *what), void *what)
 {
 	struct held *held = x->held;
 
 	if (!held) {
 		held = arena_alloc(&x->arena, sizeof *held);
-		if (!held || head_dup(&held->head, h, &x->arena, EDIT_ROOM) != OK)
+		if (!held || head_dup(&held->head, h, &x->arena, edit_room(x)) != OK)
 			return ERR_MEM;
 	}
 	held->cancel = cancel;
@@ -68,6 +84,12 @@ void gate_resume(struct exchange *x, enum cause cause)
 		exchange_fail(x, cause);
 	else if (ask_from(x, &held->head, held->gate + 1) == GATE_PASS)
 		exchange_admit(x);
+}
+
+void gate_answers(struct exchange *x)
+{
+	CHECK(x->phase == PHASE_HELD);
+	x->held->cancel = NULL;
 }
 
 void gate_leave(struct exchange *x)

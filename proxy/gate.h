@@ -35,9 +35,15 @@ enum gate_said gate_ask(struct exchange *x, struct head *h) MUST_USE;
 MUST_USE enum err gate_wait(struct exchange *x, const struct head *h,
 			    void (*cancel)(struct exchange *x, void *what), void *what);
 
+/* Room for `n` more fields in the head that is held, which may move.  ERR_MEM. */
+MUST_USE enum err gate_make_room(struct exchange *x, unsigned n);
+
 /* By a gate, from the top of a turn, with the answer: CAUSE_NONE lets the request go on to the next gate, another
  * cause is what it is answered with.  The exchange may be over when this returns. */
 void gate_resume(struct exchange *x, enum cause cause);
+
+/* The same when the gate answers by itself: right behind this. */
+void gate_answers(struct exchange *x);
 
 /* By exchange_move, when PHASE_HELD ends in another way. */
 void gate_leave(struct exchange *x);

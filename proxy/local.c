@@ -15,8 +15,23 @@
 struct local {
 	unsigned status;
 	struct str type, body, location, proxy_status;
+	const struct head *said;	/* fields of somebody else; may be NULL */
 	bool edits;	/* the route's edits apply */
 };
+
+/* The fields that were said by somebody else, with room for ours; false: no memory. */
+static bool take_fields(struct exchange *x, const struct head *said, struct head *h)
+{
+	size_t max = said->n_fields + (size_t)LOCAL_FIELDS;
+
+	h->field = arena_alloc(&x->arena, max * sizeof *h->field);
+	if (!h->field)
+		return false;
+	memcpy(h->field, said->field, said->n_fields * sizeof *h->field);
+	h->n_fields = said->n_fields;
+	h->max_fields = (uint16_t)(max < UINT16_MAX ? max : UINT16_MAX);
+	return true;
+}
 
 static enum err put(struct exchange *x, const struct local *l)
 {
@@ -31,6 +46,8 @@ static enum err put(struct exchange *x, const struct local *l)
 
 	if (x->method == METHOD_HEAD || l->status == 304 || l->status == 204 || l->body.n == 0)
 		h.body = BODY_NONE;
+	if (l->said && !take_fields(x, l->said, &h))
+		return ERR_MEM;
 	if (l->type.n && l->body.n)
 		err = head_add(&h, STR("Content-Type"), l->type);
 	if (err == OK && l->location.n)
@@ -105,6 +122,15 @@ void local_cause(struct exchange *x, enum cause cause)
 	l.body = join(&x->arena, l.body, text, STR("\n"));
 	if (info->error.n)
 		l.proxy_status = join(&x->arena, STR("thimble; error="), info->error, STR(""));
+	answer(x, &l);
+}
+
+void local_relay(struct exchange *x, enum cause cause, const struct head *said, struct str body)
+{
+	struct local l = { .status = said->status, .body = body, .said = said, .edits = true };
+
+	x->cause = (uint8_t)cause;
+	COUNT(x->w, cause[cause]);
 	answer(x, &l);
 }
 

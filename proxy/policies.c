@@ -5,7 +5,9 @@
 
 #include "conf/conf.h"
 #include "dispatch/addresses.h"
+#include "dispatch/auth.h"
 #include "dispatch/limits.h"
+#include "dispatch/mirror.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 
@@ -69,12 +71,57 @@ static bool limits_make(struct policies *p, const struct conf_route *c, struct p
 	return *out;
 }
 
+#define NAMES_MAX 100	/* conf has no longer lists */
+
+static struct auth_names names_of(const struct conf_header_list *list, struct str to[NAMES_MAX])
+{
+	CHECK(list->count <= NAMES_MAX);
+	for (size_t i = 0; i < list->count; i++)
+		to[i] = list->items[i].name;
+	return (struct auth_names){ to, (uint16_t)list->count };
+}
+
+static bool auth_make(struct policies *p, const struct conf_route *c, struct policy_part **out)
+{
+	static const struct str methods[] = {
+		[CONF_AUTH_GET] = STR("GET"), [CONF_AUTH_HEAD] = STR("HEAD"), [CONF_AUTH_POST] = STR("POST"),
+	};
+	struct str request[NAMES_MAX], response[NAMES_MAX];
+	const struct conf_auth *a = &c->auth;
+
+	(void)p;
+	if (!a->service)
+		return true;
+	*out = auth_new(&(struct auth_spec){
+		.service = a->service->index, .method = methods[a->method], .path = a->path, .all_fields = !a->request_headers.items,
+		.request = names_of(&a->request_headers, request), .response = names_of(&a->response_headers, response),
+		.sign_in = a->sign_in, .set_cookie = a->set_cookie, .timeout_ms = (uint32_t)a->timeout,
+	});
+	return *out;
+}
+
+static bool mirror_make(struct policies *p, const struct conf_route *c, struct policy_part **out)
+{
+	const struct conf_mirror *m = &c->mirror;
+
+	(void)p;
+	if (!m->service)
+		return true;
+	_Static_assert(MIRROR_ALL == CONF_SHARE_ALL, "shares are of the same whole");
+	*out = mirror_new(&(struct mirror_spec){
+		.service = m->service->index, .share = m->share, .body_limit = (uint32_t)m->body_limit, .timeout_ms = (uint32_t)m->timeout,
+	});
+	return *out;
+}
+
 static const struct {
 	maker *make;
 	bool shared;	/* its part has no state of its own */
 } makers[POLICY_N] = {
 	[POLICY_ADDRESSES] = { addresses_make, true },
 	[POLICY_RATE] = { limits_make, false },
+	[POLICY_AUTH] = { auth_make, true },
+	[POLICY_MIRROR] = { mirror_make, false },
 };
 
 static void share(struct policies *p, unsigned id, struct policy_part **part)

@@ -12,6 +12,7 @@
 
 #include "lib/base/check.h"
 #include "proxy/answer.h"
+#include "proxy/mirroring.h"
 
 /* Framed bytes that a QUEUED request may hold before we stop reading its body: what came
  * with its head, in one read. */
@@ -122,6 +123,8 @@ static bool body_piece(struct exchange *x, struct str piece)
 		exchange_fail(x, CAUSE_BODY_LIMIT);
 		return false;
 	}
+	if (x->copy)
+		mirroring_body(x, piece);
 	if (codec_put_body(&x->upstream.codec, 0, piece, &x->w->vec) != OK) {
 		exchange_fail(x, CAUSE_BAD_REQUEST);
 		return false;
@@ -158,6 +161,8 @@ void request_feed(struct exchange *x, struct str *in, bool eof)
 			continue;	/* dropped: nobody knows what the origin would do with them */
 		case CODEC_END:
 			x->request = DIR_DONE;
+			if (x->copy)
+				mirroring_end(x);
 			if (!x->to_client)
 				worker_wait_end(x->client);
 			if (codec_put_end(&x->upstream.codec, 0, NULL, v) == OK)

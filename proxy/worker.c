@@ -208,7 +208,7 @@ static int64_t next_wait(struct worker *w)
 {
 	int64_t ms = ttl_next(&w->ttl, w->now_ms);
 
-	if (w->n_ready || w->dirty)
+	if (w->n_ready || w->dirty || calls_wait(w))
 		return 0;
 	ms = earlier(ms, ttl_next(&w->pool_ttl, w->now_ms));
 	ms = earlier(ms, ttl_next(&w->calls.ttl, w->now_ms));

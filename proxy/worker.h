@@ -25,7 +25,8 @@
 #define COUNTERS(C) \
 	C(accepted) C(accept_paused) C(requests) C(answers_1xx) C(answers_2xx) C(answers_3xx) C(answers_4xx) \
 	C(answers_5xx) C(connects) C(connects_failed) C(reused) C(retries) C(bytes_in) C(bytes_out) \
-	C(idle_closed) C(tunnels) C(streams) C(queued) C(calls)
+	C(idle_closed) C(tunnels) C(streams) C(queued) C(calls) \
+	C(mirrored) C(mirror_dropped) C(mirror_failed) C(mirror_body_limit)
 
 struct counters {	/* written by the worker alone, read by anybody at leisure */
 #define C(name) _Atomic uint64_t name;

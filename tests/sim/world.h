@@ -14,7 +14,7 @@ struct story {
 	void (*tell)(void);
 };
 
-extern const struct story stories[], stories_queue[], stories_retry[], stories_admit[], stories_call[];	/* each ends with a NULL name */
+extern const struct story stories[], stories_queue[], stories_retry[], stories_admit[], stories_call[], stories_ask[], stories_mirror[];	/* each ends with a NULL name */
 
 struct world {
 	struct server server;

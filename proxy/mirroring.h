@@ -1,0 +1,18 @@
+/* Copies of requests for a route's mirror. */
+#ifndef THIMBLE_PROXY_MIRRORING_H
+#define THIMBLE_PROXY_MIRRORING_H
+
+#include "proxy/exchange.h"
+
+/* The request is about to go to an endpoint with the head `h`; `authority` is whom it is for.  When its route has a
+ * mirror, and this is one of its share, a copy is begun: x->copy, to which the body is added as it comes. */
+void mirroring_begin(struct exchange *x, const struct head *h, struct str authority);
+
+/* With x->copy: a piece of the body, which may be more than is copied. */
+void mirroring_body(struct exchange *x, struct str piece);
+/* The request is whole: the copy goes its own way. */
+void mirroring_end(struct exchange *x);
+/* The request ended before it was whole, and so there is no copy. */
+void mirroring_drop(struct exchange *x);
+
+#endif
