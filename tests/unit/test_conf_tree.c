@@ -164,6 +164,49 @@ static void unix_peers_are_trusted_by_a_word(void **state)
 	}
 }
 
+static void who_is_asked_and_who_gets_copies(void **state)
+{
+	struct conf *c = parse_ok("routes:\n"
+		"- {path: /a, service: web, auth: {service: who, path: '/v?a=b', method: HEAD, sign_in: 'https://{host}/?rd={url}',\n"
+		"   request_headers: Cookie, response_headers: [X-User, X-Mail], set_cookie: off, timeout: 1s}}\n"
+		"- {path: /b, answer: {}, auth: {service: who, request_headers: []}}\n"
+		"- {path: /c, service: web, mirror: {service: who, share: 12.5%, body_limit: 1MiB, timeout: 3s}}\n"
+		"- {path: /d, service: web, mirror: {service: who, share: 0.000001, body_limit: off}}\n"
+		"- {path: /e, service: web, mirror: {service: who}}\n"
+		"- {path: /f, service: web, mirror: {service: who, share: 0.0001%}}\n"
+		"services: {web: '127.0.0.1:1', who: '127.0.0.1:2'}\n");
+	const struct conf_route *r = c->routes;
+	const struct conf_auth *a = &r[0].auth;
+
+	(void)state;
+	assert_ptr_equal(a->service, &c->services[1]);
+	assert_true(c->services[1].used);
+	assert_str(a->path, "/v?a=b");
+	assert_str(a->sign_in, "https://{host}/?rd={url}");
+	assert_int_equal(a->method, CONF_AUTH_HEAD);
+	assert_int_equal(a->request_headers.count, 1);
+	assert_int_equal(a->response_headers.count, 2);
+	assert_str(a->response_headers.items[1].name, "X-Mail");
+	assert_true(!a->set_cookie && a->timeout == 1000 && !r[0].mirror.service);
+	a = &r[1].auth;
+	assert_str(a->path, "/");
+	assert_str(a->sign_in, "");
+	assert_int_equal(a->method, CONF_AUTH_GET);
+	assert_true(a->request_headers.items && !a->request_headers.count);	/* none is not all */
+	assert_true(a->set_cookie && a->timeout == 5000 && !a->response_headers.count);
+	assert_true(!r[2].auth.service && !r[2].auth.request_headers.items);
+	assert_ptr_equal(r[2].mirror.service, &c->services[1]);
+	assert_int_equal(r[2].mirror.share, CONF_SHARE_ALL / 8);
+	assert_int_equal(r[2].mirror.body_limit, 1 << 20);
+	assert_int_equal(r[2].mirror.timeout, 3000);
+	assert_int_equal(r[3].mirror.share, 1);
+	assert_int_equal(r[3].mirror.body_limit, 0);
+	assert_int_equal(r[4].mirror.share, CONF_SHARE_ALL);
+	assert_int_equal(r[4].mirror.body_limit, 64 << 10);
+	assert_int_equal(r[5].mirror.share, 1);
+	conf_free(c);
+}
+
 static void assert_limit(const struct conf_rate_limit *r, uint32_t count, uint32_t period, uint32_t burst,
 			 enum conf_rate_by by, const char *name)
 {
@@ -514,6 +557,7 @@ int main(void)
 		cmocka_unit_test(listeners_are_read),
 		cmocka_unit_test(services_and_routes_are_read),
 		cmocka_unit_test(unix_peers_are_trusted_by_a_word),
+		cmocka_unit_test(who_is_asked_and_who_gets_copies),
 		cmocka_unit_test(who_may_come_and_how_often),
 		cmocka_unit_test(what_is_odd_is_warned_of),
 		cmocka_unit_test(listeners_pass_bytes_on), cmocka_unit_test(routes_that_nobody_asks_are_warned_of),

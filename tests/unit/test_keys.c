@@ -29,7 +29,8 @@ static const char *const samples[CONF_TYPES] = {
 	[CONF_T_ONE_SERVICE] = "zz", [CONF_T_NAMES] = "{zz.test: zz}",
 	[CONF_T_LISTENS] = "':1'", [CONF_T_SERVICES] = "{zz: []}", [CONF_T_ROUTES] = "[{service: zz}]",
 	[CONF_T_DEFAULTS] = "{}", [CONF_T_RATE_LIMITS] = "10/s", [CONF_T_RATE] = "10/s", [CONF_T_RATE_BY] = "route",
-	[CONF_T_RATE_HEADER] = "Zz",
+	[CONF_T_RATE_HEADER] = "Zz", [CONF_T_SERVICE_NAME] = "zz", [CONF_T_QUERY_PATH] = "/zz?z", [CONF_T_SIGN_IN] = "/zz",
+	[CONF_T_SHARE] = "25%",
 };
 
 /* How a map stands in the key that holds it: what is before it and behind it. */
@@ -281,9 +282,11 @@ static bool value_same(const struct conf_key *k, const void *a, const void *b)
 		return *(const uint64_t *)a == *(const uint64_t *)b;
 	case CONF_T_COUNT: case CONF_T_STATUS: case CONF_T_WORD:
 		return *(const uint32_t *)a == *(const uint32_t *)b;
+	case CONF_T_SHARE:
+		return *(const uint32_t *)a == *(const uint32_t *)b;
 	case CONF_T_BOOL:
 		return *(const bool *)a == *(const bool *)b;
-	case CONF_T_TOKEN: case CONF_T_TEXT: case CONF_T_VALUE:
+	case CONF_T_TOKEN: case CONF_T_TEXT: case CONF_T_VALUE: case CONF_T_QUERY_PATH: case CONF_T_SIGN_IN:
 		return str_eq(*(const struct str *)a, *(const struct str *)b);
 	case CONF_T_SINK:
 		return sinks_same(a, b);
