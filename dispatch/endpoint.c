@@ -102,7 +102,7 @@ bool endpoint_address_valid(const struct endpoint_address *a)
 	return n >= 2 && n <= ENDPOINT_PATH_MAX && (a->path[0] == '/' || a->path[0] == '@');
 }
 
-/* Writes the text of an address, which also is its identity: one text, one address. */
+/* Writes the text of an address, which with `tls` is the identity: one text, one address. */
 static size_t address_text(const struct endpoint_address *a, char text[TEXT_MAX])
 {
 	char ip[INET6_ADDRSTRLEN];
@@ -160,6 +160,7 @@ static struct endpoint *table_add(struct endpoint_table *t, const struct endpoin
 	atomic_init(&e->refs, 1);
 	e->table = t;
 	e->family = a->family;
+	e->tls = a->tls;
 	if (a->family != ENDPOINT_UNIX) {
 		e->port = a->port;
 		memcpy(e->ip, a->ip, a->family == ENDPOINT_IP4 ? 4 : 16);
@@ -182,7 +183,7 @@ struct endpoint *endpoint_get(struct endpoint_table *t, const struct endpoint_ad
 	text.n = address_text(a, buf);
 	pthread_mutex_lock(&t->lock);
 	if (t->n_buckets)
-		for (e = *table_bucket(t, text); e && !str_eq(endpoint_text(e), text); e = e->next)
+		for (e = *table_bucket(t, text); e && (e->tls != a->tls || !str_eq(endpoint_text(e), text)); e = e->next)
 			;
 	if (e)
 		endpoint_ref(e);
@@ -235,7 +236,7 @@ void endpoint_unref(struct endpoint *e)
 
 struct endpoint_address endpoint_address_of(const struct endpoint *e)
 {
-	struct endpoint_address a = {.family = e->family, .port = e->port};
+	struct endpoint_address a = {.family = e->family, .port = e->port, .tls = e->tls};
 
 	if (e->family == ENDPOINT_UNIX)
 		a.path = e->text + sizeof(UNIX_TEXT) - 1;
@@ -246,7 +247,7 @@ struct endpoint_address endpoint_address_of(const struct endpoint *e)
 
 bool endpoint_is(const struct endpoint *e, const struct endpoint_address *a)
 {
-	if (e->family != a->family)
+	if (e->family != a->family || e->tls != a->tls)
 		return false;
 	if (e->family == ENDPOINT_UNIX)
 		return strcmp(e->text + sizeof(UNIX_TEXT) - 1, a->path) == 0;

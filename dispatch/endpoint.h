@@ -1,5 +1,5 @@
 /* Endpoints: one address of a service each.  The identity of an endpoint is its
- * address; services and generations that name the same address share one object,
+ * address, with what is spoken there; services and generations that name the same address share one object,
  * so that what is known about it (the verdict, pools under its index) survives a
  * reload.  Reference-counted; the table holds no reference. */
 #ifndef THIMBLE_DISPATCH_ENDPOINT_H
@@ -21,6 +21,7 @@ struct endpoint_address {
 	uint16_t port;		/* host byte order; 0 for Unix */
 	uint8_t ip[16];		/* network byte order; the first 4 for IPv4 */
 	const char *path;	/* borrowed, ends with NUL; NULL unless Unix */
+	uint16_t tls;		/* 0: plain; else which TLS is spoken there, a number that is the caller's */
 };
 
 /* The verdict word: written by health alone, read by everybody. */
@@ -33,13 +34,13 @@ struct endpoint {
 	_Atomic uint32_t refs;
 	_Atomic uint32_t verdict;	/* VERDICT_...; 0 when new */
 	uint32_t index;			/* small and unique among those alive; used again after the last unref */
-	uint16_t port;
+	uint16_t port, tls;
 	uint8_t family;
 	uint8_t text_len;
 	struct endpoint_table *table;	/* borrowed */
 	struct endpoint *next;		/* borrowed: chain of the table */
 	uint8_t ip[16];
-	char text[];			/* "10.0.0.1:80", "[::1]:80", "unix:/run/x"; ends with NUL */
+	char text[];			/* of the address alone: "10.0.0.1:80", "[::1]:80", "unix:/run/x"; ends with NUL */
 };
 
 /* A table for the process: made once, outlives every endpoint and service.

@@ -11,6 +11,7 @@
 struct conf;
 struct loop;
 struct rate_table;
+struct tls;
 
 struct server {
 	struct budget_root budget;
@@ -19,6 +20,7 @@ struct server {
 	_Atomic bool trim;		/* many connections have gone: give heap memory back to the system */
 	struct rate_table *rates;	/* owned: buckets of all rate limits */
 	_Atomic bool rates_used;	/* there may be some, so that they are to be looked after */
+	struct tls *tls;		/* owned: the TLS of listeners and services; NULL: they have none */
 	struct loop *loop;		/* owned: the main thread's; woken for what is asked of it here */
 };
 

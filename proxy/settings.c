@@ -147,7 +147,7 @@ struct settings *settings_new(const struct conf *c)
 		.receive = clamp32(c->limits.receive_window), .unsent = clamp32(c->limits.unsent),
 	};
 	s->timeouts = (struct timeouts){
-		.head = clamp32(c->timeouts.head), .body = clamp32(c->timeouts.body),
+		.head = clamp32(c->timeouts.head), .handshake = 10000, .body = clamp32(c->timeouts.body),
 		.write = clamp32(c->timeouts.write), .idle = clamp32(c->timeouts.idle),
 		.linger = clamp32(c->timeouts.linger), .connect = clamp32(c->timeouts.connect),
 		.upstream_idle = clamp32(c->timeouts.upstream_idle), .drain = clamp32(c->timeouts.drain),
@@ -156,6 +156,7 @@ struct settings *settings_new(const struct conf *c)
 	s->replay = clamp32(c->limits.replay);
 	s->queue = clamp32(c->limits.queue);
 	s->rate_memory = c->limits.rate_memory;
+	s->handshakes = 128;
 	s->calls = c->limits.calls;
 	s->connections = c->limits.connections;
 	count_fds(s);

@@ -34,6 +34,7 @@ struct listener {
 	uint8_t underscores;		/* enum underscores */
 	uint8_t opening;		/* OPENING_*; 0: HTTP and nothing else */
 	bool forwarded;			/* add Forwarded (RFC 7239) */
+	bool park;			/* OPENING_TLS: connections may be parked */
 	struct str via[2];		/* our Via member for HTTP/1.0 and 1.1, "1.1 thimble"; empty: none */
 	struct str request_id;		/* field name; empty: none */
 	struct str *upgrade;		/* protocols that may be upgraded to, lower case */
@@ -41,7 +42,7 @@ struct listener {
 };
 
 struct timeouts {	/* milliseconds; 0: none, where the configuration allows that */
-	uint32_t head, body, write, idle, linger;
+	uint32_t head, handshake, body, write, idle, linger;
 	uint32_t connect, upstream_idle, drain, tunnel;
 };
 
@@ -56,6 +57,7 @@ struct settings {
 	uint32_t replay;	/* bytes of a request body kept for a retry */
 	uint32_t queue;		/* bytes of one dispatch queue */
 	size_t rate_memory;	/* bytes of all buckets of rate limits */
+	uint32_t handshakes;	/* TLS handshakes under way in one worker; more wait */
 	uint32_t calls;		/* requests of our own under way in one worker */
 	uint32_t connections;	/* client connections in all; 0: as descriptors allow */
 	uint64_t fds;		/* descriptors that clients and upstreams may use together */

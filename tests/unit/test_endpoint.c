@@ -16,17 +16,17 @@
 
 static struct endpoint_address ip4(uint8_t last, uint16_t port)
 {
-	return (struct endpoint_address){ENDPOINT_IP4, port, {10, 0, 0, last}, NULL};
+	return (struct endpoint_address){ENDPOINT_IP4, port, {10, 0, 0, last}, NULL, 0};
 }
 
 static void text_and_address(void **state)
 {
 	static const struct { struct endpoint_address a; const char *text; } rows[] = {
-		{{ENDPOINT_IP4, 80, {10, 1, 2, 255}, NULL}, "10.1.2.255:80"},
-		{{ENDPOINT_IP6, 65535, {[15] = 1}, NULL}, "[::1]:65535"},
-		{{ENDPOINT_IP6, 1, {0x20, 0x01, 0x0d, 0xb8, [15] = 0xff}, NULL}, "[2001:db8::ff]:1"},
-		{{ENDPOINT_UNIX, 0, {0}, "/run/app.sock"}, "unix:/run/app.sock"},
-		{{ENDPOINT_UNIX, 0, {0}, "@app"}, "unix:@app"},
+		{{ENDPOINT_IP4, 80, {10, 1, 2, 255}, NULL, 0}, "10.1.2.255:80"},
+		{{ENDPOINT_IP6, 65535, {[15] = 1}, NULL, 0}, "[::1]:65535"},
+		{{ENDPOINT_IP6, 1, {0x20, 0x01, 0x0d, 0xb8, [15] = 0xff}, NULL, 0}, "[2001:db8::ff]:1"},
+		{{ENDPOINT_UNIX, 0, {0}, "/run/app.sock", 0}, "unix:/run/app.sock"},
+		{{ENDPOINT_UNIX, 0, {0}, "@app", 0}, "unix:@app"},
 	};
 	struct endpoint_table *t = endpoint_table_new();
 
@@ -48,7 +48,7 @@ static void text_and_address(void **state)
 static void which_addresses_are_valid(void **state)
 {
 	static char path[ENDPOINT_PATH_MAX + 2];
-	struct endpoint_address a = {ENDPOINT_UNIX, 0, {0}, path};
+	struct endpoint_address a = {ENDPOINT_UNIX, 0, {0}, path, 0};
 
 	(void)state;
 	memset(path, 'x', ENDPOINT_PATH_MAX + 1);
@@ -95,6 +95,30 @@ static void the_same_address_is_the_same_object(void **state)
 	endpoint_unref(one);
 	endpoint_unref(other);
 	endpoint_unref(NULL);
+	assert_int_equal(endpoint_table_live(t), 0);
+	endpoint_table_free(t);
+}
+
+static void what_is_spoken_is_part_of_it(void **state)
+{
+	struct endpoint_table *t = endpoint_table_new();
+	struct endpoint_address a = ip4(1, 443), b = a;
+	struct endpoint *plain, *tls, *same;
+
+	(void)state;
+	b.tls = 2;
+	plain = endpoint_get(t, &a);
+	tls = endpoint_get(t, &b);
+	same = endpoint_get(t, &b);
+	assert_ptr_not_equal(plain, tls);
+	assert_ptr_equal(tls, same);
+	assert_string_equal(plain->text, tls->text);
+	assert_int_equal(endpoint_address_of(tls).tls, 2);
+	assert_true(endpoint_is(plain, &a) && endpoint_is(tls, &b));
+	assert_false(endpoint_is(plain, &b) || endpoint_is(tls, &a));
+	endpoint_unref(plain);
+	endpoint_unref(tls);
+	endpoint_unref(same);
 	assert_int_equal(endpoint_table_live(t), 0);
 	endpoint_table_free(t);
 }
@@ -274,8 +298,8 @@ static void services(void **state)
 
 static void refused_services(void **state)
 {
-	static const struct service_endpoint_spec no_port[] = {{{ENDPOINT_IP4, 0, {1}, NULL}, 1}},
-		no_weight[] = {{{ENDPOINT_IP4, 1, {1}, NULL}, 0}};
+	static const struct service_endpoint_spec no_port[] = {{{ENDPOINT_IP4, 0, {1}, NULL, 0}, 1}},
+		no_weight[] = {{{ENDPOINT_IP4, 1, {1}, NULL, 0}, 0}};
 	static const struct { struct service_spec spec; const char *text; } rows[] = {
 		{{.name = {"", 0}}, "printable name"}, {{.name = {"a\nb", 3}}, "printable name"}, {{.name = {"a", 1}, .host = 3}, "policy 3"},
 		{{.name = {"a", 1}, .host = SERVICE_HOST_LITERAL}, "not a host name"},
@@ -361,6 +385,7 @@ int main(void)
 		cmocka_unit_test(text_and_address),
 		cmocka_unit_test(which_addresses_are_valid),
 		cmocka_unit_test(the_same_address_is_the_same_object),
+		cmocka_unit_test(what_is_spoken_is_part_of_it),
 		cmocka_unit_test(numbers_are_dense_and_used_again),
 		cmocka_unit_test(picks_in_turn),
 		cmocka_unit_test(what_was_tried_is_avoided),
