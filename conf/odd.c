@@ -38,6 +38,15 @@ static bool may_upgrade(const struct conf *c)
 	return false;
 }
 
+/* Whether a listener passes bytes on, for as long as `tunnel` lets it be silent. */
+static bool passes_on(const struct conf *c)
+{
+	for (size_t i = 0; i < c->listen_count; i++)
+		if (c->listens[i].speaks != CONF_SPEAKS_HTTP)
+			return true;
+	return false;
+}
+
 static bool has_service(const struct conf *c)
 {
 	for (size_t i = 0; i < c->service_count; i++)
@@ -62,7 +71,7 @@ static bool is_overruled(const struct conf_walk *w, const struct conf_node *rout
 	const struct conf_route *r = w->conf->routes;
 	size_t n = 0;
 
-	for (const struct conf_node *item = routes->first; item; item = item->next, r++) {
+	for (const struct conf_node *item = routes ? routes->first : NULL; item; item = item->next, r++) {
 		if (r->action != CONF_ACTION_SERVICE)
 			continue;
 		if (!conf_node_child(conf_node_child(item, "timeouts"), name))
@@ -86,7 +95,7 @@ static void top_timeouts(struct conf_walk *w, const struct conf_node *root)
 		const char *name = upstream[i].name;
 		const struct conf_node *n = conf_node_child(conf_node_child(root, "timeouts"), name);
 
-		if (!n || !upstream[i].value)
+		if (!n || !upstream[i].value || (strcmp(name, "tunnel") == 0 && passes_on(w->conf)))
 			continue;
 		if (!has_service(w->conf))
 			note(w, n->key_pos, "`%s` never runs out: no route leads to a service", name);
@@ -103,10 +112,11 @@ static void body_limit(struct conf_walk *w, const struct conf_node *root)
 {
 	const struct conf_node *n = conf_node_child(conf_node_child(root, "limits"), "body");
 	bool by_default = conf_node_child(conf_node_child(root, "defaults"), "body_limit");
+	const struct conf_node *routes = conf_node_child(root, "routes");
 
-	if (!n)
+	if (!n || !routes)
 		return;
-	for (const struct conf_node *item = conf_node_child(root, "routes")->first; item; item = item->next)
+	for (const struct conf_node *item = routes->first; item; item = item->next)
 		if (!by_default && !conf_node_child(item, "body_limit"))
 			return;
 	note(w, n->key_pos, by_default ? "`body` holds for no route: `body_limit` in `defaults` does"

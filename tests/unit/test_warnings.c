@@ -180,6 +180,10 @@ static void time_outs_that_never_run_out(void **state)
 		 W("3:34", "`tunnel` never runs out: no listener has a protocol to `upgrade` to")},
 		{APP "listen: [{address: ':1', upgrade: off}, ':2']\ntimeouts: {tunnel: 1h}", ""},
 		{APP "defaults: {upgrade: off}\ntimeouts: {tunnel: off}", ""},
+		/* bytes that are passed on have that time-out too, and need no routes */
+		{APP "listen: [{address: ':1', upgrade: off}, {address: ':2', service: a}]\ntimeouts: {tunnel: 1h}", ""},
+		{"listen: {address: ':2', service: a}\nservices: {a: []}\nlimits: {body: 1MiB}\n"
+		 "timeouts: {tunnel: 1h, first_byte: 1s, connect: 1s}", ""},
 		{"services: {a: []}\nroutes: [{service: a, timeouts: {first_byte: 1s}}, {path: /x, answer: {}}]\n"
 		 "timeouts: {between_bytes: 1s, first_byte: 2s}",
 		 W("3:31", "`first_byte` never runs out: every route with a service has its own")},
