@@ -210,6 +210,12 @@ static const struct lease_ops lease_ops = {
 
 /* --- from begin to end --- */
 
+/* Microseconds: its head deadline began when it was accepted. */
+static uint64_t since_accept(const struct worker *w, const struct conn *c)
+{
+	return (uint64_t)(w->now_ms - c->stamp) * 1000;
+}
+
 /* TLS or TCP, as the listener has it. */
 static bool wants_tls(const struct worker *w, const struct conn *c)
 {
@@ -221,7 +227,6 @@ void stream_begin(struct worker *w, struct conn *c, struct service *service, str
 	struct stream *s = slab_get(&w->streams_slab);
 	enum cause cause;
 
-	worker_wait_end(c);
 	if (!s) {
 		stream_refused(w, c, name, CAUSE_NO_MEMORY);
 		buf_free(first, &w->budget);
@@ -229,9 +234,10 @@ void stream_begin(struct worker *w, struct conn *c, struct service *service, str
 		conn_close(w, c, true);
 		return;
 	}
+	worker_wait_end(c);
 	*s = (struct stream){
 		.lease = { .ops = &lease_ops, .w = w, .service = service_ref(service), .clock = c, .own = true },
-		.client = c, .next = w->streams, .to_up = *first, .began_us = w->now_us,
+		.client = c, .next = w->streams, .to_up = *first, .began_us = w->now_us - since_accept(w, c),
 		.tls = wants_tls(w, c),
 	};
 	*first = NULL;
@@ -285,8 +291,8 @@ static void log_access(const struct stream *s)
 void stream_refused(struct worker *w, struct conn *c, struct str name, enum cause cause)
 {
 	struct access_record r = {
-		.protocol = wants_tls(w, c) ? STR("TLS") : STR("TCP"), .authority = name, .duration_us = ACCESS_NONE, .connect_us = ACCESS_NONE,
-		.first_byte_us = ACCESS_NONE, .cause = causes[cause].token, .client_closed = cause == CAUSE_CLIENT_LEFT,
+		.protocol = wants_tls(w, c) ? STR("TLS") : STR("TCP"), .authority = name, .duration_us = (int64_t)since_accept(w, c),
+		.connect_us = ACCESS_NONE, .first_byte_us = ACCESS_NONE, .cause = causes[cause].token, .client_closed = cause == CAUSE_CLIENT_LEFT,
 	};
 
 	COUNT(w, streams);

@@ -4,7 +4,7 @@ if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
   return()	# calls that were inlined cannot be wrapped
 endif()
 set(SIM_WRAP loop_new loop_free loop_watch loop_rewatch loop_pass loop_wake
-  socket_accept socket_connect socket_error socket_receive_small socket_receive_large socket_reset_on_close
+  socket_accept socket_bound socket_connect socket_error socket_receive_small socket_receive_large socket_reset_on_close
   recv sendmsg shutdown close clock_gettime getrandom log_access_on access_write)
 set(SIM_LINK)
 foreach(name ${SIM_WRAP})
@@ -19,6 +19,7 @@ target_link_options(simworld PUBLIC ${SIM_LINK})
 add_executable(sim ${CMAKE_CURRENT_LIST_DIR}/main.c ${CMAKE_CURRENT_LIST_DIR}/stories.c
   ${CMAKE_CURRENT_LIST_DIR}/stories_queue.c ${CMAKE_CURRENT_LIST_DIR}/stories_retry.c ${CMAKE_CURRENT_LIST_DIR}/stories_admit.c
   ${CMAKE_CURRENT_LIST_DIR}/stories_call.c ${CMAKE_CURRENT_LIST_DIR}/stories_ask.c ${CMAKE_CURRENT_LIST_DIR}/stories_mirror.c
+  ${CMAKE_CURRENT_LIST_DIR}/stories_stream.c
   ${CMAKE_CURRENT_LIST_DIR}/walk.c ${CMAKE_CURRENT_LIST_DIR}/origin.c)
 target_link_libraries(sim PRIVATE simworld)
 

@@ -15,6 +15,7 @@
 #include "lib/base/mem.h"
 #include "proxy/pool.h"
 
+#define PORT_STREAMS 9100	/* endpoints from here on get no bare HTTP */
 #define TURNS_MAX 200000	/* a worker that does not come to rest in so many spins */
 
 struct world world;
@@ -79,6 +80,17 @@ static void unload(void)
 	world.server.loop = NULL;
 }
 
+static bool listen_all(void)
+{
+	for (unsigned i = 0; i < world.settings->n_listeners; i++) {
+		world.listeners[i] = net_listener();
+		if (worker_listen(world.w, i, world.listeners[i]) != OK)
+			return false;
+	}
+	world.listener = world.listeners[0];
+	return true;
+}
+
 bool world_begin(const char *conf, uint64_t seed)
 {
 	const char *story = world.story;
@@ -91,8 +103,7 @@ bool world_begin(const char *conf, uint64_t seed)
 	if (world.server.loop && load(conf ? conf : CONF_DEFAULT)) {
 		world.w = worker_new(&world.server, world.settings, world.snapshot, 0);
 		if (world.w) {
-			world.listener = net_listener();
-			if (worker_listen(world.w, 0, world.listener) == OK)
+			if (listen_all())
 				return true;
 			worker_free(world.w);
 		}
@@ -146,12 +157,13 @@ static void check_drained(void)
 
 	CHECK(worker_open(w) == 0);
 	CHECK(w->exchanges.live == 0 && w->conns.live == 0 && w->upstreams.live == 0 && w->peers_v6.live == 0);
+	CHECK(w->streams_slab.live == 0 && !w->streams && !w->streams_done);
 	CHECK(w->calls.slab.live == 0 && !w->calls.all && !w->calls.due);
 	CHECK(!w->done && !w->dead && !w->dirty);
 	for (uint32_t i = 0; i < w->n_pools; i++)
 		CHECK(!w->pools[i] || (!w->pools[i]->conns && !slotq_len(&w->pools[i]->waiting)));
 	CHECK(w->server->fds == 0 && w->server->clients == 0);
-	CHECK(net.n_records == w->counters.requests);
+	CHECK(net.n_records == w->counters.requests + w->counters.streams);
 }
 
 static void skip(struct str *in, size_t n)
@@ -225,8 +237,12 @@ void world_end(void)
 	for (int i = 0; i < 100 && worker_open(world.w); i++)
 		world_sleep(10000);
 	check_drained();
-	for (unsigned i = 0; i < net.n_peers; i++)
-		(net.peers[i]->client ? check_answers : check_requests)(net.peers[i]);
+	for (unsigned i = 0; i < net.n_peers; i++) {
+		const struct peer *p = net.peers[i];
+
+		if (p->client ? p->listener == world.listener : p->port < PORT_STREAMS)
+			(p->client ? check_answers : check_requests)(p);
+	}
 	worker_free(world.w);
 	CHECK(world.server.budget.taken == 0);
 	unload();
@@ -236,6 +252,14 @@ void world_end(void)
 struct peer *world_client(void)
 {
 	struct peer *p = peer_connect(world.listener);
+
+	world_settle();
+	return p;
+}
+
+struct peer *world_client_at(unsigned listener)
+{
+	struct peer *p = peer_connect(world.listeners[listener]);
 
 	world_settle();
 	return p;

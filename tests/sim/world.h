@@ -14,7 +14,8 @@ struct story {
 	void (*tell)(void);
 };
 
-extern const struct story stories[], stories_queue[], stories_retry[], stories_admit[], stories_call[], stories_ask[], stories_mirror[];	/* each ends with a NULL name */
+extern const struct story stories[], stories_queue[], stories_retry[], stories_admit[], stories_call[], stories_ask[], stories_mirror[],
+	stories_stream[];	/* each ends with a NULL name */
 
 struct world {
 	struct server server;
@@ -22,7 +23,7 @@ struct world {
 	struct endpoint_table *endpoints;
 	struct snapshot *snapshot;
 	struct worker *w;
-	int listener;
+	int listener, listeners[4];	/* the first, and all: of the first alone what goes by is read as HTTP */
 	bool lean;	/* memory fails: expectations do not count, only invariants do */
 	size_t brief;	/* memory that fails from this allocation on comes back at the end of the turn */
 	const char *story;
@@ -76,6 +77,8 @@ void world_sleep(unsigned ms);
 
 /* A client that has come, and was accepted. */
 struct peer *world_client(void);
+/* The same at another listener. */
+struct peer *world_client_at(unsigned listener);
 /* Sends, and settles. */
 void world_say(struct peer *p, const char *text);
 /* The i-th connect of the worker. */
