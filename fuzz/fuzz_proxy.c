@@ -49,6 +49,30 @@ static const char *const confs[] = {
 	"log: {access: off}\n"
 	"limits: {connections: 2, queue: 1KiB}\n"
 	"routes: [{service: origin}]\n",
+	/* connections that are passed on, and PROXY protocol headers: chosen by 0xf0 and more */
+	CONF_TIMES
+	"listen:\n"
+	"  - {address: 127.0.0.1:8080}\n"
+	"  - {address: 127.0.0.1:8081, trusted_proxies: 192.0.2.0/24, proxy_protocol: optional, sni: {a.example: two, '*.b': one}}\n"
+	"  - {address: 127.0.0.1:8082, trusted_proxies: 192.0.2.0/24, proxy_protocol: on}\n"
+	"  - {address: 127.0.0.1:8083, service: two}\n"
+	"log: {access: off}\n"
+	"routes: [{service: one}, {path: /a, service: bare}, {path: /named, service: two}]\n"
+	"services:\n"
+	"  one: {endpoints: [127.0.0.1:9101], proxy_protocol: v1, max_connections: 1}\n"
+	"  bare: {endpoints: [127.0.0.1:9101], max_connections: 2}\n"
+	"  two: {endpoints: [127.0.0.1:9101, 127.0.0.1:9102], proxy_protocol: v2, host: endpoint}\n",
+};
+#define CONF_STREAM 5
+
+/* What such connections begin with. */
+#define WORD(literal) { literal, sizeof(literal) - 1 }
+static const struct str first_words[] = {
+	WORD("PROXY TCP4 203.0.113.9 198.51.100.7 5678 80\r\n"), WORD("PROXY TCP6 2001:db8::9 ::ffff:1.2.3.4 5678 80\r\n"),
+	WORD("PROXY UNKNOWN\r\n"), WORD("\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xcb\0\x71\x09\xc6\x33\x64\7\x16.\0P"),
+	WORD("\r\n\r\n\0\r\nQUIT\n\x20\0\0\0"), WORD("\x15\3\3\0\2\2\x28"),
+	WORD("\x16\3\1\0\x41\1\0\0\x3d\3\3" "12345678901234567890123456789012" "\0\0\2\x13\1\1\0\0\x12\0\0\0\x0e\0\x0c\0\0\x09" "a.example"),
+	WORD("\x16\3\1\0\x2b\1\0\0\x27\3\3" "12345678901234567890123456789012" "\0\0\2\x13\1\1\0"),
 };
 
 /* What an exchange is mostly made of, so that a mutation is often a message. */
@@ -73,6 +97,13 @@ enum command {	/* low four bits of a command's first byte; the high ones say who
 	ROOM_CLIENT, ROOM_ORIGIN, TIME, CONNECTS, TURN, COMES, MANY, REFUSE,
 };
 
+static bool streams;
+
+static struct str word(uint8_t i)
+{
+	return streams && i >= 128 ? first_words[i % (sizeof first_words / sizeof *first_words)] : str_of(words[i % 32]);
+}
+
 static struct peer *clients[CLIENTS];
 static unsigned n_clients;
 
@@ -94,7 +125,7 @@ static struct peer *client(unsigned i)
 {
 	if (i % CLIENTS >= n_clients) {
 		i = n_clients++;
-		clients[i] = peer_connect(world.listener);
+		clients[i] = peer_connect(world.listeners[streams ? (i / 2) % 4 : 0]);
 		clients[i]->v6 = i % 2;
 	}
 	return clients[i % CLIENTS];
@@ -147,8 +178,8 @@ static void command(const uint8_t **data, size_t *size)
 	switch ((enum command)(what & 15)) {
 	case SAY_CLIENT: say(c, data, size); break;
 	case SAY_ORIGIN: say(o, data, size); break;
-	case WORD_CLIENT: peer_send(c, str_of(words[take(data, size) % 32])); break;
-	case WORD_ORIGIN: peer_send(o, str_of(words[take(data, size) % 32])); break;
+	case WORD_CLIENT: peer_send(c, word(take(data, size))); break;
+	case WORD_ORIGIN: peer_send(o, word(take(data, size))); break;
 	case FIN_CLIENT: peer_fin(c); break;
 	case FIN_ORIGIN: peer_fin(o); break;
 	case RST_CLIENT: peer_rst(c); break;
@@ -176,7 +207,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	log_set_level(LEVEL_ERROR);
 	world.story = "fuzz";
 	CHECK(sizeof words / sizeof *words == 32);
-	if (!world_begin(confs[conf % 5], how))
+	streams = conf >= 0xf0;
+	if (!world_begin(confs[streams ? CONF_STREAM : conf % 5], how))
 		return 0;
 	n_clients = 0;
 	net.shuffle = how & 1;
