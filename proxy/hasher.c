@@ -507,7 +507,7 @@ void hasher_free(struct hasher *h)
 
 void hasher_port_init(struct hasher_port *p, void (*wake)(void *arg), void *arg)
 {
-	*p = (struct hasher_port){0};
+	p->taken = NULL;
 	chan_reader_init(&p->reader, SIZE_MAX, wake, arg);
 	chan_init(&p->chan, 0);
 }
