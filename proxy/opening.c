@@ -119,25 +119,21 @@ static void consume(struct worker *w, struct said *s, size_t n)
 static enum step open_proxy(struct worker *w, struct conn *c, struct said *s)
 {
 	struct proxyproto p = {0};
+	enum proxyproto_kind kind = proxyproto_read(s->in, &p);
+	enum cause cause = CAUSE_NONE;
 
-	switch (proxyproto_read(s->in, &p)) {
-	case PROXYPROTO_MORE:
+	if (kind == PROXYPROTO_MORE)
 		return STEP_MORE;
-	case PROXYPROTO_DONE:
-		if (peer_told(w, c, &p) != OK) {
-			refuse_proxy(w, c, s, CAUSE_NO_MEMORY);
-			return STEP_OVER;
-		}
-		consume(w, s, p.length);
-		break;
-	case PROXYPROTO_NONE:
-		if (c->t.more & OPENING_MAY)
-			break;
-		/* fall through */
-	case PROXYPROTO_BAD:
-		refuse_proxy(w, c, s, CAUSE_PROXY_HEADER);
+	if (kind == PROXYPROTO_DONE && peer_told(w, c, &p) != OK)
+		cause = CAUSE_NO_MEMORY;
+	else if (kind == PROXYPROTO_BAD || (kind == PROXYPROTO_NONE && !(c->t.more & OPENING_MAY)))
+		cause = CAUSE_PROXY_HEADER;
+	if (cause != CAUSE_NONE) {
+		refuse_proxy(w, c, s, cause);
 		return STEP_OVER;
 	}
+	if (kind == PROXYPROTO_DONE)
+		consume(w, s, p.length);
 	c->t.more &= (uint8_t)~(OPENING_PROXY | OPENING_MAY);
 	return STEP_ON;
 }
