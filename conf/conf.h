@@ -148,10 +148,22 @@ struct conf_part {
 	struct str text;	/* of CONF_PART_TEXT */
 };
 
+enum conf_scheme { CONF_SCHEME_SAME, CONF_SCHEME_HTTP, CONF_SCHEME_HTTPS };
+
+/* One of the two; the other, or both, are empty. */
+struct conf_new_path {
+	struct str full;
+	struct str prefix;	/* in place of that of the matches, which all have the same */
+};
+
 struct conf_redirect {
-	struct str to;		/* as written */
+	struct str to;		/* as written; empty: */
 	struct conf_part *parts;
 	size_t part_count;
+	enum conf_scheme scheme;
+	struct str host;	/* without a port; empty: that of the request */
+	uint32_t port;		/* 0: that of the scheme, or when that is the same, of the request */
+	struct conf_new_path path;
 	uint32_t status;	/* 301, 302, 303, 307, 308 */
 };
 

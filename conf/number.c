@@ -88,7 +88,7 @@ static void words_list(const char *words, char *out, size_t size)
 
 	while (*words && used + 1 < size) {
 		size_t n = strcspn(words, "|");
-		const char *after = !words[n] ? "" : strchr(words + n + 1, '|') ? ", " : " or ";
+		const char *after = !words[n] || !n ? "" : strchr(words + n + 1, '|') ? ", " : " or ";
 		int m = snprintf(out + used, size - used, "%.*s%s", (int)n, words, after);
 
 		used += (size_t)m;

@@ -189,6 +189,21 @@ static void rewrite(struct conf_walk *w, const struct conf_route *r, const struc
 		note(w, swap->key_pos, "`replace_prefix` changes nothing: it is the prefix itself");
 }
 
+/* Only the path changes, and only to itself. */
+static void loop(struct conf_walk *w, const struct conf_route *r, const struct conf_node *item)
+{
+	const struct conf_redirect *to = &r->redirect;
+	const struct conf_node *n = conf_node_child(conf_node_child(item, "redirect"), "path");
+	bool same = to->path.prefix.n && str_eq(to->path.prefix, r->matches->path);
+
+	if (!n || to->scheme || to->host.n || to->port)
+		return;
+	if (to->path.full.n && r->match_count == 1 && !r->matches->methods.count)
+		same = r->matches->path_kind == CONF_PATH_EXACT && str_eq(to->path.full, r->matches->path);
+	if (same)
+		note(w, n->key_pos, "the redirect leads back to itself, for ever");
+}
+
 /* --- listeners --- */
 
 static bool is_loopback(const struct conf_address *a)
@@ -222,6 +237,7 @@ void conf_odd_note(struct conf_walk *w, const struct conf_node *root)
 	for (const struct conf_node *item = routes ? routes->first : NULL; item; item = item->next, r++) {
 		route_timeouts(w, r, item);
 		rewrite(w, r, item);
+		loop(w, r, item);
 		for (size_t i = 0; i < r->match_count; i++) {
 			match_headers(w, &r->matches[i]);
 			match_path(w, &r->matches[i]);

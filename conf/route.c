@@ -217,6 +217,22 @@ static void answer_check(struct conf_walk *w, const struct conf_node *n, const s
 		conf_errors_add(w->errors, body->key_pos, "an answer with status %u has no body", a->status);
 }
 
+/* Whether all matches have the same prefix, for `key` to be taken off or replaced; else an error. */
+static bool prefix_check(struct conf_walk *w, const struct conf_node *key, const struct conf_route *r)
+{
+	for (size_t i = 0; i < r->match_count; i++) {
+		const struct conf_match *m = &r->matches[i];
+
+		if (m->path_kind == CONF_PATH_PREFIX && str_eq(m->path, r->matches->path))
+			continue;
+		conf_errors_add(w->errors, key->key_pos, m->path_kind == CONF_PATH_PREFIX
+				? "`%s` needs the same prefix in all matches" : "`%s` needs a path that is a prefix",
+				key->key.p);
+		return false;
+	}
+	return true;
+}
+
 /* What changes a request's path or host on its way to a service. */
 static void rewrite_check(struct conf_walk *w, const struct conf_node *n, const struct conf_route *r)
 {
@@ -228,16 +244,8 @@ static void rewrite_check(struct conf_walk *w, const struct conf_node *n, const 
 		conf_errors_add(w->errors, swap->key_pos, "`strip_prefix` or `replace_prefix`, not both");
 	if (either && all)
 		conf_errors_add(w->errors, all->key_pos, "`%s` or `replace_path`, not both", either->key.p);
-	for (size_t i = 0; either && i < r->match_count; i++) {
-		const struct conf_match *m = &r->matches[i];
-
-		if (m->path_kind == CONF_PATH_PREFIX && str_eq(m->path, r->matches->path))
-			continue;
-		conf_errors_add(w->errors, either->key_pos, m->path_kind == CONF_PATH_PREFIX
-				? "`%s` needs the same prefix in all matches" : "`%s` needs a path that is a prefix",
-				either->key.p);
-		break;
-	}
+	if (either)
+		prefix_check(w, either, r);
 	either = either ? either : all ? all : host;
 	if (either && r->action != CONF_ACTION_SERVICE)
 		conf_errors_add(w->errors, either->key_pos, "`%s` is for a route with a `service`", either->key.p);
@@ -249,6 +257,44 @@ static void mirror_check(struct conf_walk *w, const struct conf_node *n, const s
 
 	if (mirror && r->action != CONF_ACTION_SERVICE)
 		conf_errors_add(w->errors, mirror->key_pos, "`mirror` is for a route with a `service`");
+}
+
+static void new_path_check(struct conf_walk *w, const struct conf_node *path, const struct conf_route *r)
+{
+	const struct conf_node *full = conf_node_child(path, "replace_full"),
+		*prefix = conf_node_child(path, "replace_prefix");
+
+	if (full && prefix)
+		conf_errors_add(w->errors, prefix->key_pos, "`replace_full` or `replace_prefix`, not both");
+	else if (prefix)
+		prefix_check(w, prefix, r);
+	else if (!full && !path->count)
+		conf_errors_add(w->errors, path->pos, "a new path needs `replace_full` or `replace_prefix`");
+}
+
+/* A redirect says where to as a whole, or what is other than in the request; `sound`: its keys were all right. */
+static void redirect_check(struct conf_walk *w, const struct conf_node *n, const struct conf_route *r, bool sound)
+{
+	static const char *const others[] = {"scheme", "host", "port", "path"};
+	const struct conf_node *redirect = conf_node_child(n, "redirect"), *to = conf_node_child(redirect, "to"), *c;
+	const char *wrong = r->redirect.host.n ? conf_host_wrong(r->redirect.host) : NULL;
+	bool some = to;
+
+	for (unsigned i = 0; i < 4; i++) {
+		c = conf_node_child(redirect, others[i]);
+		some = some || c;
+		if (c && to)
+			conf_errors_add(w->errors, c->key_pos, "`%s` cannot stand beside `to`, which says all of it", others[i]);
+	}
+	if (redirect && !some && sound)
+		conf_errors_add(w->errors, redirect->pos, "a redirect needs `to`, or one of `scheme`, `host`, `port` and `path`");
+	c = conf_node_child(redirect, "host");
+	if (c && wrong)
+		conf_errors_add(w->errors, c->pos, "`%.80s` %s", r->redirect.host.p,
+				strstr(wrong, "has a port") ? "has a port: write it as `port`" : wrong);
+	c = conf_node_child(redirect, "path");
+	if (c && c->kind == CONF_NODE_MAP)
+		new_path_check(w, c, r);
 }
 
 static void matches_check(struct conf_walk *w, const struct conf_node *n, struct conf_route *r)
@@ -310,6 +356,7 @@ void conf_read_routes(struct conf_walk *w, const struct conf_key *k, const struc
 		answer_check(w, item, &r->answer);
 		rewrite_check(w, item, r);
 		mirror_check(w, item, r);
+		redirect_check(w, item, r, errors == w->errors->count + w->errors->more);
 		sound[c->route_count++] = errors == w->errors->count + w->errors->more;
 	}
 	conf_check_routes(w, sound);

@@ -89,7 +89,7 @@ int conf_word_find(const char *words, struct str s, struct conf_near *near)
 
 		if (n && str_eq(word, s))
 			return i;
-		if (near)
+		if (near && n)
 			conf_near_try(near, word);
 		if (!words[n])
 			return -1;

@@ -12,9 +12,6 @@
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
-#define HOST_MARK STR("{host}")
-#define PATH_MARK STR("{path}")
-
 /* What frames a message or belongs to one hop is not for a route to change; Host
  * has a policy of its own. */
 static bool name_reserved(struct str name)
@@ -48,37 +45,34 @@ static enum err mods_check(const struct header_mod *m, size_t n, struct snapshot
 	return OK;
 }
 
-/* A Location starts with one slash, {path}, or http(s):// and a host: never in a
+/* A Location starts with one slash, {path}, or a scheme, :// and a host: never in a
  * way that what comes for {path} could become the host. */
 static bool location_start_ok(struct str t)
 {
-	size_t skip = str_starts(t, STR("https://")) ? 8 : str_starts(t, STR("http://")) ? 7 : 0;
-	struct str rest = {t.p + skip, t.n - skip};
+	static const struct str schemes[] = {{"https://", 8}, {"http://", 7}, {"{scheme}://", 11}};
+	size_t i, mark;
 
-	if (skip)
-		return rest.n && rest.p[0] != '/' && rest.p[0] != '\\' && !str_starts(rest, PATH_MARK);
-	if (str_starts(t, PATH_MARK))
+	for (i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+		struct str rest = {t.p + schemes[i].n, t.n - schemes[i].n};
+
+		if (!str_starts(t, schemes[i]))
+			continue;
+		return rest.n && !strchr("/\\:", rest.p[0]) && (rest.p[0] != '{' || text_mark(rest, &mark) == MARK_HOST);
+	}
+	if (text_mark(t, &mark) == MARK_PATH)
 		return true;
 	return t.n && t.p[0] == '/' && (t.n == 1 || (t.p[1] != '/' && t.p[1] != '\\'));
 }
 
-/* The length of the placeholder at the start of `t`; 0: none. */
-static size_t mark_length(struct str t)
-{
-	return str_starts(t, HOST_MARK) || str_starts(t, PATH_MARK) ? HOST_MARK.n : 0;
-}
-
 static enum err location_check(struct str t, struct snapshot_error *err)
 {
-	size_t i;
+	size_t i, n;
 
 	if (!text_target(t) || !location_start_ok(t))
 		return snapshot_error_set(err, ERR_SYNTAX,
 					  "a redirect goes to a path, to {path}, or to http:// or https:// with a host");
 	for (i = 0; i < t.n; i++) {
-		size_t n = mark_length((struct str){t.p + i, t.n - i});
-
-		if (n)
+		if (text_mark((struct str){t.p + i, t.n - i}, &n) != MARK_NONE)
 			i += n - 1;
 		else if (t.p[i] == '{' || t.p[i] == '}')
 			return snapshot_error_set(err, ERR_SYNTAX,

@@ -98,13 +98,14 @@ void route_unref(const struct route *r);
  * changes ("*", another prefix), else made in `a`.  ERR_MEM. */
 MUST_USE enum err route_rewrite_target(const struct route *r, struct str target, struct arena *a, struct str *out);
 
-/* The Location of a redirect, made in `a`: {host} becomes the host of `authority`
- * without its port, {path} the path and query of `target` as they came.
+/* The Location of a redirect, made in `a`: the marks of its template (dispatch/text.h) become what they say of
+ * a request that came by `scheme`, "http" or "https", for `authority`.  {path} is `target` as it came, unless the
+ * route has a rewrite.
  * ERR_SYNTAX when they hold what must not get into a Location (control bytes,
  * spaces, a host that is none): answer 400.  A path that begins with "//" never
  * makes the result scheme-relative: "/." is put before it, which a client resolves
  * to the same path on the same host. */
-MUST_USE enum err route_redirect_location(const struct route *r, struct str authority, struct str target,
-					  struct arena *a, struct str *out);
+MUST_USE enum err route_redirect_location(const struct route *r, struct str scheme, struct str authority,
+					  struct str target, struct arena *a, struct str *out);
 
 #endif

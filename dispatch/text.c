@@ -90,3 +90,22 @@ struct str text_no_slash(struct str s)
 		s.n--;
 	return s;
 }
+
+enum text_mark text_mark(struct str s, size_t *n)
+{
+	static const struct str marks[] = {
+		[MARK_HOST] = {"{host}", 6}, [MARK_PATH] = {"{path}", 6}, [MARK_SCHEME] = {"{scheme}", 8},
+		[MARK_PORT] = {"{port}", 6}, [MARK_PORT_80] = {"{:80}", 5}, [MARK_PORT_443] = {"{:443}", 6},
+	};
+
+	*n = 0;
+	if (!s.n || s.p[0] != '{')
+		return MARK_NONE;
+	for (int i = MARK_HOST; i <= MARK_PORT_443; i++) {
+		if (!str_starts(s, marks[i]))
+			continue;
+		*n = marks[i].n;
+		return (enum text_mark)i;
+	}
+	return MARK_NONE;
+}

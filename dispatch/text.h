@@ -19,6 +19,20 @@ bool text_host(struct str s);
 struct str text_host_of(struct str authority);
 /* Whether a path is within a prefix on a segment border; "" holds every path. */
 bool text_within(struct str path, struct str prefix);
+/* What may stand in the template of a Location for something of the request. */
+enum text_mark {
+	MARK_NONE,
+	MARK_HOST,	/* {host}: without its port */
+	MARK_PATH,	/* {path}: with the query */
+	MARK_SCHEME,	/* {scheme} */
+	MARK_PORT,	/* {port}: with the colon before it; nothing when it is that of the scheme */
+	MARK_PORT_80,	/* {:80}: `:80`, and nothing when the scheme is http */
+	MARK_PORT_443,	/* {:443}: `:443`, and nothing when it is https */
+};
+
+/* The mark at the front of `s`, and in `*n` its length. */
+enum text_mark text_mark(struct str s, size_t *n);
+
 /* `s` without one slash at its end. */
 struct str text_no_slash(struct str s);
 

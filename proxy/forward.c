@@ -132,6 +132,18 @@ static struct str forwarded_member(struct exchange *x, struct str ip, bool v6, s
 	return (struct str){ start, (size_t)(p - start) };
 }
 
+struct str forward_scheme(const struct exchange *x, const struct head *h)
+{
+	const struct listener *l = &x->w->settings->listeners[x->client->listener];
+
+	if (!l->trusted || l->x_forwarded == FORWARDED_REPLACE || !client_trusted(x->w, x->client))
+		return STR("http");
+	for (unsigned i = 0; i < h->n_fields; i++)
+		if (h->field[i].id == FIELD_X_FORWARDED_PROTO)
+			return str_ieq(field_value(&h->field[i]), STR("https")) ? STR("https") : STR("http");
+	return STR("http");
+}
+
 struct said {	/* what a trusted peer said already */
 	bool proto, host;
 };

@@ -24,6 +24,9 @@ enum cause forward_own_answer(struct exchange *x, struct head *h, bool edits) MU
  * `name` and `value` are borrowed for as long as the exchange lives.  ERR_MEM. */
 MUST_USE enum err forward_note(struct exchange *x, enum header_op op, struct str name, struct str value);
 
+/* "http" or "https": what the client speaks, as far as we know or a trusted peer says. */
+struct str forward_scheme(const struct exchange *x, const struct head *h);
+
 /* The id of this exchange: the client's, when it is one, or a new one; in the arena. */
 struct str forward_request_id(struct exchange *x, const struct head *h);
 

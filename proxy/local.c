@@ -143,7 +143,8 @@ void local_route(struct exchange *x, const struct head *request)
 		l.type = r->content_type;
 		l.body = r->text;
 	} else {
-		switch (route_redirect_location(x->route, request->authority, request->target, &x->arena, &l.location)) {
+		switch (route_redirect_location(x->route, forward_scheme(x, request), request->authority, request->target,
+						&x->arena, &l.location)) {
 		case OK:
 			break;
 		case ERR_MEM:

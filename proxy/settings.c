@@ -313,7 +313,34 @@ static struct str label_of(struct arena *a, const struct conf_route *c)
 	return (struct str){ p, host.n + path.n };
 }
 
-static void action_of(struct route_spec *r, const struct conf_route *c)
+/* The template of a redirect's Location (dispatch/text.h); p NULL: no memory. */
+static struct str location_of(struct arena *a, const struct conf_redirect *r)
+{
+	static const char *const schemes[] = {
+		[CONF_SCHEME_SAME] = "{scheme}", [CONF_SCHEME_HTTP] = "http", [CONF_SCHEME_HTTPS] = "https",
+	};
+	size_t size = r->host.n + sizeof "{scheme}://{host}:65535{path}";
+	char *p, port[16] = "";
+	int n;
+
+	if (r->to.n)
+		return r->to;
+	if (!r->scheme && !r->host.n && !r->port)
+		return STR("{path}");
+	p = arena_alloc(a, size);
+	if (!p)
+		return (struct str){0};
+	if (!r->scheme && (r->port == 80 || r->port == 443))
+		snprintf(port, sizeof port, "{:%u}", r->port);
+	else if (!r->port)
+		snprintf(port, sizeof port, "%s", r->scheme ? "" : "{port}");
+	else if (r->port != (r->scheme == CONF_SCHEME_HTTPS ? 443 : 80))
+		snprintf(port, sizeof port, ":%u", r->port);
+	n = snprintf(p, size, "%s://%s%s{path}", schemes[r->scheme], r->host.n ? r->host.p : "{host}", port);
+	return (struct str){ p, (size_t)n };
+}
+
+static bool action_of(struct arena *a, struct route_spec *r, const struct conf_route *c)
 {
 	switch (c->action) {
 	case CONF_ACTION_SERVICE:
@@ -323,7 +350,7 @@ static void action_of(struct route_spec *r, const struct conf_route *c)
 	case CONF_ACTION_REDIRECT:
 		r->action = ROUTE_REDIRECT;
 		r->status = (uint16_t)c->redirect.status;
-		r->text = c->redirect.to;
+		r->text = location_of(a, &c->redirect);
 		break;
 	case CONF_ACTION_ANSWER:
 		r->action = ROUTE_ANSWER;
@@ -332,6 +359,7 @@ static void action_of(struct route_spec *r, const struct conf_route *c)
 		r->content_type = c->answer.type;
 		break;
 	}
+	return c->action != CONF_ACTION_REDIRECT || r->text.p;
 }
 
 static const struct snapshot_backend *backends_of(struct arena *a, const struct conf_route *c)
@@ -343,31 +371,41 @@ static const struct snapshot_backend *backends_of(struct arena *a, const struct 
 	return b;
 }
 
+/* What becomes of the path, on its way to a service or into a Location. */
+static void rewrite_of(struct route_spec *r, const struct conf_route *c)
+{
+	struct str full = c->replace_path.n ? c->replace_path : c->redirect.path.full;
+	struct str prefix = c->replace_prefix.n ? c->replace_prefix : c->redirect.path.prefix;
+
+	r->rewrite = c->strip_prefix ? REWRITE_STRIP : prefix.n ? REWRITE_REPLACE : full.n ? REWRITE_PATH : REWRITE_NONE;
+	if (r->rewrite == REWRITE_STRIP || r->rewrite == REWRITE_REPLACE)
+		r->rewrite_from = c->matches->path;	/* conf: the same in all of them */
+	r->rewrite_to = r->rewrite == REWRITE_PATH ? full : prefix;
+}
+
 static bool route_of(struct arena *a, struct snapshot_route *to, const struct conf_route *c, struct policies *policies)
 {
 	struct route_spec *r = &to->route;
+	bool whole;
 
 	memset(to, 0, sizeof *to);
-	action_of(r, c);
+	whole = action_of(a, r, c);
 	to->service = c->service ? c->service->index : SNAPSHOT_NO_SERVICE;
 	to->backends = backends_of(a, c);
 	to->matches = matches_of(a, c, &to->n_matches);
 	r->label = label_of(a, c);
 	r->request = headers_of(a, &c->request_headers, &r->n_request);
 	r->response = headers_of(a, &c->response_headers, &r->n_response);
-	r->rewrite = c->strip_prefix ? REWRITE_STRIP : c->replace_prefix.n ? REWRITE_REPLACE :
-		     c->replace_path.n ? REWRITE_PATH : REWRITE_NONE;
+	rewrite_of(r, c);
 	r->odd_paths = (uint8_t)(c->odd_paths == CONF_ODD_REFUSE ? ODD_PATHS_REFUSE :
 				 c->odd_paths == CONF_ODD_REDIRECT ? ODD_PATHS_REDIRECT : ODD_PATHS_PASS);
 	r->host = c->replace_host;
-	if (r->rewrite != REWRITE_NONE)
-		r->rewrite_from = c->matches->path;	/* conf: the same in all of them */
-	r->rewrite_to = r->rewrite == REWRITE_PATH ? c->replace_path : c->replace_prefix;
 	r->body_limit = c->body_limit == CONF_NO_LIMIT ? UINT64_MAX : c->body_limit;
 	r->first_byte_ms = clamp32(c->timeouts.first_byte);
 	r->between_bytes_ms = clamp32(c->timeouts.between_bytes);
 	r->tunnel_ms = clamp32(c->timeouts.tunnel);
-	return to->backends && to->matches && r->label.p && r->request && r->response && policies_make(policies, c, &r->policy);
+	return whole && to->backends && to->matches && r->label.p && r->request && r->response &&
+		policies_make(policies, c, &r->policy);
 }
 
 /* Where the connections of listeners go that do not speak HTTP; NULL: no memory. */

@@ -55,6 +55,10 @@ static const char *company(enum conf_noun noun, const char *key)
 	if (noun == CONF_TOP)
 		return strcmp(key, "routes") == 0 ? "services: {zz: []}" : strcmp(key, "services") == 0
 			? "routes: [{service: zz}]" : "services: {zz: []}, routes: [{service: zz}]";
+	if (noun == CONF_REDIRECT && (!*key || strcmp(key, "status") == 0))
+		return "to: /zz";
+	if (noun == CONF_NEW_PATH && !*key)
+		return "replace_full: /zz";
 	if (noun == CONF_LIMITS && strcmp(key, "target") == 0)
 		return "head: 1MiB";
 	if (noun == CONF_LISTEN && strcmp(key, "proxy_protocol") == 0)
@@ -104,8 +108,8 @@ static void sample_text(const struct conf_key *k, char *out)
 	} else if (k->type == CONF_T_BOOL) {
 		add(out, "%s", k->fallback && strcmp(k->fallback, "on") == 0 ? "off" : "on");
 	} else if (k->type == CONF_T_WORD || k->type == CONF_T_STATUS) {
-		bool first = strlen(k->fallback) != n || strncmp(k->words, k->fallback, n) != 0;
-		const char *word = first ? k->words : k->words + n + 1;
+		bool first = !k->fallback || strlen(k->fallback) != n || strncmp(k->words, k->fallback, n) != 0;
+		const char *word = first && n ? k->words : k->words + n + 1;
 
 		add(out, "%.*s", (int)strcspn(word, "|"), word);
 	} else if (k->type == CONF_T_MAP) {

@@ -91,9 +91,86 @@ static void locations(void **state)
 		enum err e;
 
 		arena_init(&a, NULL, 0, NULL);
-		e = route_redirect_location(r, str_of(rows[i].host), str_of(rows[i].target), &a, &out);
+		e = route_redirect_location(r, STR("http"), str_of(rows[i].host), str_of(rows[i].target), &a, &out);
 		if (e != (rows[i].want ? OK : ERR_SYNTAX) || !str_eq(out, str_of(rows[i].want ? rows[i].want : "untouched")))
 			fail_msg("row %zu: %d '%.*s'", i, e, (int)out.n, out.p);
+		arena_fini(&a);
+		route_unref(r);
+	}
+}
+
+/* What stands for scheme and port, and a rewrite before it: the tables of the Gateway API. */
+static void locations_of_changes(void **state)
+{
+	static const struct { const char *template, *scheme, *host, *want; } ports[] = {
+		{"{scheme}://{host}{port}{path}", "http", "a.de", "http://a.de/p?q"},
+		{"{scheme}://{host}{port}{path}", "http", "a.de:80", "http://a.de/p?q"},
+		{"{scheme}://{host}{port}{path}", "http", "a.de:443", "http://a.de:443/p?q"},
+		{"{scheme}://{host}{port}{path}", "https", "a.de:443", "https://a.de/p?q"},
+		{"{scheme}://{host}{port}{path}", "https", "a.de:80", "https://a.de:80/p?q"},
+		{"{scheme}://{host}{port}{path}", "http", "a.de.:8080", "http://a.de:8080/p?q"},
+		{"{scheme}://{host}{port}{path}", "http", "a.de:", "http://a.de/p?q"},
+		{"{scheme}://{host}{port}{path}", "http", "[::1]", "http://[::1]/p?q"},
+		{"{scheme}://{host}{port}{path}", "http", "[::1]:81", "http://[::1]:81/p?q"},
+		{"{scheme}://b.de{port}{path}", "http", "a.de:8080", "http://b.de:8080/p?q"},
+		{"{scheme}://b.de{port}{path}", "http", "", "http://b.de/p?q"},
+		{"{scheme}://b.de{:80}{path}", "http", "a.de:8080", "http://b.de/p?q"},
+		{"{scheme}://b.de{:80}{path}", "https", "a.de:8080", "https://b.de:80/p?q"},
+		{"{scheme}://b.de{:443}{path}", "https", "a.de:8080", "https://b.de/p?q"},
+		{"{scheme}://b.de{:443}{path}", "http", "a.de:8080", "http://b.de:443/p?q"},
+		{"{scheme}://{host}:8083{path}", "http", "a.de:80", "http://a.de:8083/p?q"},
+		{"{scheme}://{host}{port}{path}", "http", "", NULL}, {"{scheme}://{host}{port}{path}", "http", "a:8x", NULL},
+		{"{scheme}://{host}{port}{path}", "http", "a:123456", NULL}, {"{scheme}://{host}{port}{path}", "http", "a/b", NULL},
+		{"{scheme}://{host}{port}{path}", "http", ":80", NULL}, {"{scheme}://{host}{port}{path}", "http", "a\r\n:1", NULL},
+		{"{scheme}://b.de{port}{path}", "http", "a:1\r\nb", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(ports); i++) {
+		struct route_spec spec = {.action = ROUTE_REDIRECT, .status = 302, .text = str_of(ports[i].template)};
+		struct route *r = made(&spec);
+		struct str out = STR("untouched");
+		struct arena a;
+
+		arena_init(&a, NULL, 0, NULL);
+		assert_int_equal(route_redirect_location(r, str_of(ports[i].scheme), str_of(ports[i].host), STR("/p?q"), &a, &out),
+				 ports[i].want ? OK : ERR_SYNTAX);
+		if (!str_eq(out, str_of(ports[i].want ? ports[i].want : "untouched")))
+			fail_msg("row %zu: '%.*s'", i, (int)out.n, out.p);
+		arena_fini(&a);
+		route_unref(r);
+	}
+}
+
+static void locations_of_new_paths(void **state)
+{
+	static const struct { uint8_t rewrite; const char *from, *to, *target, *want; } rows[] = {
+		{REWRITE_REPLACE, "/foo", "/xyz", "/foo/bar", "/xyz/bar"}, {REWRITE_REPLACE, "/foo", "/xyz/", "/foo/bar", "/xyz/bar"},
+		{REWRITE_REPLACE, "/foo/", "/xyz", "/foo/bar", "/xyz/bar"}, {REWRITE_REPLACE, "/foo/", "/xyz/", "/foo/bar", "/xyz/bar"},
+		{REWRITE_REPLACE, "/foo", "/xyz", "/foo", "/xyz"}, {REWRITE_REPLACE, "/foo", "/xyz", "/foo/", "/xyz/"},
+		{REWRITE_REPLACE, "/foo", "/", "/foo/bar", "/bar"}, {REWRITE_REPLACE, "/foo", "/", "/foo/", "/"},
+		{REWRITE_REPLACE, "/foo", "/", "/foo", "/"}, {REWRITE_REPLACE, "/foo", "/", "/foo?a=b", "/?a=b"},
+		{REWRITE_REPLACE, "/", "/xyz", "/bar?a", "/xyz/bar?a"}, {REWRITE_REPLACE, "/", "/xyz", "/", "/xyz/"},
+		{REWRITE_REPLACE, "/foo", "/xyz", "/foo?a=/foo/b", "/xyz?a=/foo/b"}, {REWRITE_REPLACE, "/foo", "/xyz", "*", "/"},
+		{REWRITE_PATH, "", "/new", "/foo/bar?a=b", "/new?a=b"}, {REWRITE_PATH, "", "/new/", "/foo", "/new/"},
+		{REWRITE_PATH, "", "/", "//evil.de", "/"}, {REWRITE_PATH, "", "/new", "*", "/new"},
+		/* never another host */
+		{REWRITE_REPLACE, "/foo", "/", "/foo//evil.de", "/.//evil.de"}, {REWRITE_REPLACE, "/foo", "/", "/foo/\\evil.de", "/./\\evil.de"},
+		{REWRITE_REPLACE, "/", "/", "//evil.de", "/.//evil.de"}, {REWRITE_REPLACE, "/foo", "/x", "/foo//evil.de", "/x//evil.de"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct route_spec spec = {.action = ROUTE_REDIRECT, .status = 302, .text = S("{path}"), .rewrite = rows[i].rewrite,
+					  .rewrite_from = str_of(rows[i].from), .rewrite_to = str_of(rows[i].to)};
+		struct route *r = made(&spec);
+		struct str out;
+		struct arena a;
+
+		arena_init(&a, NULL, 0, NULL);
+		assert_int_equal(route_redirect_location(r, STR("http"), STR(""), str_of(rows[i].target), &a, &out), OK);
+		if (!str_eq(out, str_of(rows[i].want)))
+			fail_msg("row %zu: '%.*s'", i, (int)out.n, out.p);
 		arena_fini(&a);
 		route_unref(r);
 	}
@@ -111,7 +188,7 @@ static void no_memory_for_a_target(void **state)
 	arena_init(&a, NULL, 0, NULL);
 	mem_fail_from(1);
 	assert_int_equal(route_rewrite_target(r, STR("/a/x"), &a, &out), ERR_MEM);
-	assert_int_equal(route_redirect_location(r, STR("h"), STR("/a"), &a, &out), ERR_MEM);
+	assert_int_equal(route_redirect_location(r, STR("http"), STR("h"), STR("/a"), &a, &out), ERR_MEM);
 	assert_null(route_new(&spec, 0, NULL));
 	mem_fail_from(0);
 	arena_fini(&a);
@@ -132,6 +209,12 @@ static void refuses(void **state)
 		{{.action = ROUTE_REDIRECT, .status = 301, .text = S("https://{path}")}, "a redirect goes"},
 		{{.action = ROUTE_REDIRECT, .status = 301, .text = S("javascript:x")}, "a redirect goes"},
 		{{.action = ROUTE_REDIRECT, .status = 301, .text = S("{host}")}, "a redirect goes"},
+		{{.action = ROUTE_REDIRECT, .status = 301, .text = S("{scheme}://{path}")}, "a redirect goes"},
+		{{.action = ROUTE_REDIRECT, .status = 301, .text = S("{scheme}:///x")}, "a redirect goes"},
+		{{.action = ROUTE_REDIRECT, .status = 301, .text = S("https://:80{path}")}, "a redirect goes"},
+		{{.action = ROUTE_REDIRECT, .status = 301, .text = S("https://{port}{path}")}, "a redirect goes"},
+		{{.action = ROUTE_REDIRECT, .status = 301, .text = S("{scheme}{path}")}, "a redirect goes"},
+		{{.action = ROUTE_REDIRECT, .status = 301, .text = S("/{:81}")}, "a redirect knows"},
 		{{.action = ROUTE_REDIRECT, .status = 301, .text = S("/a b")}, "a redirect goes"},
 		{{.action = ROUTE_REDIRECT, .status = 301, .text = S("/{query}")}, "placeholders"},
 		{{.action = ROUTE_ANSWER, .status = 100}, "100"}, {{.action = ROUTE_ANSWER, .status = 204, .text = S("x")}, "no body"},
@@ -210,6 +293,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(targets),
 		cmocka_unit_test(locations),
+		cmocka_unit_test(locations_of_changes),
+		cmocka_unit_test(locations_of_new_paths),
 		cmocka_unit_test(no_memory_for_a_target),
 		cmocka_unit_test(refuses),
 		cmocka_unit_test(equality),

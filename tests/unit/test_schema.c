@@ -114,7 +114,7 @@ static struct json noun_find(const char *text, enum conf_noun noun)
 	static const char *const names[CONF_NOUNS] = {
 		[CONF_LIMITS] = "limits", [CONF_TIMEOUTS] = "timeouts", [CONF_LOG] = "log", [CONF_DEFAULTS] = "defaults",
 		[CONF_LISTEN] = "listen", [CONF_SERVICE] = "service", [CONF_ROUTE] = "route", [CONF_MATCH] = "match",
-		[CONF_PATH] = "path", [CONF_PATTERN] = "pattern", [CONF_REDIRECT] = "redirect",
+		[CONF_PATH] = "path", [CONF_PATTERN] = "pattern", [CONF_REDIRECT] = "redirect", [CONF_NEW_PATH] = "new_path",
 		[CONF_ANSWER] = "answer", [CONF_HEADERS] = "headers", [CONF_ROUTE_TIMEOUTS] = "route_timeouts",
 		[CONF_RATE_LIMIT] = "rate_limit", [CONF_RATE_BY] = "rate_by",
 		[CONF_AUTH] = "auth", [CONF_MIRROR] = "mirror",

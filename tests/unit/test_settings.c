@@ -231,6 +231,38 @@ static void matches(void **state)
 }
 
 /* An expression that does not compile is told at the match that it stands in. */
+static void redirects(void **state)
+{
+	static const struct { const char *redirect, *text; } rows[] = {
+		{"to: 'https://{host}/x{path}'", "https://{host}/x{path}"},
+		{"path: {replace_prefix: /y}", "{path}"}, {"path: {replace_full: /y}", "{path}"},
+		{"host: b.de", "{scheme}://b.de{port}{path}"}, {"port: 81", "{scheme}://{host}:81{path}"},
+		{"port: 80", "{scheme}://{host}{:80}{path}"}, {"port: 443, host: b", "{scheme}://b{:443}{path}"},
+		{"scheme: https", "https://{host}{path}"}, {"scheme: http", "http://{host}{path}"},
+		{"scheme: https, port: 443", "https://{host}{path}"}, {"scheme: http, port: 80", "http://{host}{path}"},
+		{"scheme: https, port: 80", "https://{host}:80{path}"}, {"scheme: http, port: 443", "http://{host}:443{path}"},
+		{"scheme: http, host: '[::1]', port: 65535", "http://[::1]:65535{path}"},
+	};
+	char text[200];
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const struct route *r;
+
+		snprintf(text, sizeof text, "routes: [{path: /p, redirect: {%s}}]\n", rows[i].redirect);
+		load(text);
+		r = find("a", "/p");
+		is(r->spec.text, rows[i].text);
+		assert_int_equal(r->spec.status, 302);
+		assert_int_equal(r->spec.rewrite, i == 1 ? REWRITE_REPLACE : i == 2 ? REWRITE_PATH : REWRITE_NONE);
+		is(r->spec.rewrite_from, i == 1 ? "/p" : "");
+		is(r->spec.rewrite_to, i == 1 || i == 2 ? "/y" : "");
+		unload(state);
+	}
+	/* a new path may stand behind any expression */
+	load("services: {a: []}\nroutes: [{path: {regex: '/v1/?.*'}, service: a, replace_path: /x}]\n");
+	assert_int_equal(find("a", "/v1")->spec.rewrite, REWRITE_PATH);
+}
+
 static void refusals(void **state)
 {
 	static const struct { const char *text, *says; } bad[] = {
@@ -273,7 +305,8 @@ static void no_memory(void **state)
 {
 	static const char text[] =
 		"listen: [{address: 127.0.0.1:80, trusted_proxies: [10.0.0.0/8]}]\n"
-		"routes: [{host: a, service: x, request_headers: {set: {A: b}}}, {path: {regex: /x}, method: [GET, PUT], headers: {a: b}, query: {c: {regex: d}}, answer: {body: hi}}]\nservices: {x: [127.0.0.1:1]}\n";
+		"routes: [{host: a, service: x, request_headers: {set: {A: b}}}, {path: {regex: /x}, method: [GET, PUT], headers: {a: b}, query: {c: {regex: d}}, answer: {body: hi}},\n"
+		"{path: /r, redirect: {host: b.de, port: 81}}]\nservices: {x: [127.0.0.1:1]}\n";
 	struct snapshot_error err = {0};
 	unsigned failed = 0;
 
@@ -306,6 +339,7 @@ int main(void)
 		cmocka_unit_test_teardown(limits_and_timeouts, unload),
 		cmocka_unit_test_teardown(routes, unload),
 		cmocka_unit_test_teardown(matches, unload),
+		cmocka_unit_test_teardown(redirects, unload),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test_teardown(no_memory, unload),
 	};

@@ -231,6 +231,13 @@ static void rewrites_that_change_nothing(void **state)
 		 W("2:34", "`replace_prefix` changes nothing: it is the prefix itself")},
 		{"services: {a: []}\nroutes: [{service: a, path: /x, strip_prefix: on}, {service: a, strip_prefix: off}]", ""},
 		{"services: {a: []}\nroutes: [{service: a, replace_prefix: /x}]", ""},
+		{"routes: [{path: /x, redirect: {path: {replace_prefix: /x}}}]",
+		 W("1:32", "the redirect leads back to itself, for ever")},
+		{"routes: [{path: {exact: /x}, redirect: {path: {replace_full: /x}}}]",
+		 W("1:41", "the redirect leads back to itself, for ever")},
+		{"routes: [{path: /x, redirect: {path: {replace_prefix: /x}, scheme: https}}]", ""},
+		{"routes: [{path: /x, redirect: {path: {replace_prefix: /y}}}]", ""},
+		{"routes: [{path: {exact: /x}, method: POST, redirect: {path: {replace_full: /x}, status: 303}}]", ""},
 	};
 
 	(void)state;

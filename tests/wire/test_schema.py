@@ -203,6 +203,8 @@ TAKEN = [
     (R + ("auth",), {"service": "a", "method": "HEAD", "response_headers": "X-User", "timeout": "1s", "sign_in": "/in"}),
     (R + ("mirror",), {"service": "a", "share": 0.5, "body_limit": "off"}), (R + ("mirror",), {"service": "a", "share": "12.5%"}),
     (R,  {"answer": {"status": "404", "body": None}}), (R, {"answer": {"status": 599, "body": 7}}), (R, {"answer": {}}),
+    (R, {"redirect": {"scheme": "https"}}), (R, {"redirect": {"host": "a.test", "port": 81, "scheme": "http", "status": 301}}),
+    (R, {"redirect": {"path": {"replace_full": "/x"}}}), (R, {"redirect": {"port": "81", "path": {"replace_prefix": "/x"}}}),
     (R, {"redirect": {"to": "/x", "status": "308"}}), (R, {"redirect": {"to": "https://{host}{path}", "status": 301}}),
 ]
 REFUSED = [
@@ -222,7 +224,9 @@ REFUSED = [
     (("timeouts", "head"), 10), (("timeouts", "head"), "10"), (("timeouts", "head"), "0"), (("timeouts", "drain"), "1 s"),
     (("log", "access"), "here"), (("log", "error"), "off"), (("log", "level"), "loud"),
     (("routes",), []), (("routes",), {}), (("routes",), "a"), (("routes",), [{}]), (R, "a"),
-    (R + ("answer",), {}), (R, {"redirect": {}}), (R, {"redirect": {"to": "x.test"}}), (R, {"redirect": {"to": "/", "status": 200}}),
+    (R + ("answer",), {}), (R, {"redirect": {}}), (R, {"redirect": {"scheme": "ftp"}}), (R, {"redirect": {"port": 0}}), (R, {"redirect": {"path": {}}}),
+    (R, {"redirect": {"path": {"replace_full": "/x", "replace_prefix": "/y"}}}), (R, {"redirect": {"path": "/x"}}),
+    (R, {"redirect": {"host": ""}}), (R, {"redirect": {"to": "x.test"}}), (R, {"redirect": {"to": "/", "status": 200}}),
     (R, {"answer": {"status": 199}}), (R, {"answer": {"body": []}}), (R, {"answer": "ok"}),
     (R + ("path",), "a"), (R + ("path",), "/a/*"), (R + ("path",), {}), (R + ("path",), {"prefix": "/", "exact": "/"}),
     (R + ("method",), "get"), (R + ("method",), []), (R + ("host",), []), (R + ("headers",), ["A"]), (R + ("headers",), {"A b": 1}),
