@@ -33,7 +33,7 @@ static void note(struct conf_walk *w, struct conf_pos pos, const char *fmt, ...)
 static bool may_upgrade(const struct conf *c)
 {
 	for (size_t i = 0; i < c->listen_count; i++)
-		if (c->listens[i].upgrade.count)
+		if (c->listens[i].speaks == CONF_SPEAKS_HTTP && c->listens[i].upgrade.count)
 			return true;
 	return false;
 }
@@ -215,11 +215,13 @@ static bool is_loopback(const struct conf_address *a)
 
 static void trust(struct conf_walk *w, const struct conf_listen *l)
 {
+	if (l->speaks != CONF_SPEAKS_HTTP && l->proxy_protocol == CONF_PROXY_IN_OFF)
+		return;
 	for (size_t i = 0; i < l->trusted_proxies.count && !is_loopback(&l->address); i++) {
 		const struct conf_cidr *n = &l->trusted_proxies.items[i];
 
 		if (n->kind != CONF_UNIX && !n->bits)
-			note(w, n->pos, "everybody is trusted: any client can say that it is another one (X-Forwarded-For)");
+			note(w, n->pos, "everybody is trusted: any client can say that it is another one");
 	}
 }
 

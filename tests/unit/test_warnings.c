@@ -184,6 +184,11 @@ static void time_outs_that_never_run_out(void **state)
 		{APP "listen: [{address: ':1', upgrade: off}, {address: ':2', service: a}]\ntimeouts: {tunnel: 1h}", ""},
 		{"listen: {address: ':2', service: a}\nservices: {a: []}\nlimits: {body: 1MiB}\n"
 		 "timeouts: {tunnel: 1h, first_byte: 1s, connect: 1s}", ""},
+		{"services: {a: []}\nlisten: [{address: ':1', service: a}, ':2']\nroutes: [{service: a, timeouts: {tunnel: 1h}}]\n"
+		 "timeouts: {tunnel: 2h}", ""},
+		{"services: {a: []}\nlisten: [{address: ':1', service: a}, {address: ':2', upgrade: off}]\n"
+		 "routes: [{service: a, timeouts: {tunnel: 1h}}]\ntimeouts: {tunnel: 2h}",
+		 W("3:34", "`tunnel` never runs out: no listener has a protocol to `upgrade` to")},
 		{"services: {a: []}\nroutes: [{service: a, timeouts: {first_byte: 1s}}, {path: /x, answer: {}}]\n"
 		 "timeouts: {between_bytes: 1s, first_byte: 2s}",
 		 W("3:31", "`first_byte` never runs out: every route with a service has its own")},
@@ -244,7 +249,7 @@ static void rewrites_that_change_nothing(void **state)
 	CHECK_ALL(odd);
 }
 
-#define EVERYBODY "everybody is trusted: any client can say that it is another one (X-Forwarded-For)"
+#define EVERYBODY "everybody is trusted: any client can say that it is another one"
 
 static void trust_in_everybody(void **state)
 {
@@ -254,6 +259,9 @@ static void trust_in_everybody(void **state)
 		 W("4:29", EVERYBODY)},
 		{APP "listen: [':1']\ndefaults: {trusted_proxies: [10.0.0.0/8, 'fd00::/8', 'unix:']}", ""},
 		{"services: {a: []}\nroutes: [{service: a, allow: 0.0.0.0/0}]", ""},
+		{"listen: {address: ':1', service: a, trusted_proxies: 0.0.0.0/0}\nservices: {a: []}", ""},
+		{"listen: {address: ':1', service: a, trusted_proxies: 0.0.0.0/0, proxy_protocol: on}\nservices: {a: []}",
+		 W("1:54", EVERYBODY)},
 	};
 
 	(void)state;
