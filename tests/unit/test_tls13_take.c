@@ -292,18 +292,18 @@ static void resumption(void **state)
 static void a_second_hello_and_client_certificates(void **state)
 {
 	static struct world w;
-	struct tls_cert c;
+	struct tls_made c;
 
 	(void)state;
 	for (int as_server = 0; as_server < 2; as_server++) {
 		contexts(&w, NULL);
 		assert_true(SSL_CTX_set1_groups_list(w.server, "P-384"));
-		tls_cert_make(&c, "RSA", "client", NULL);
+		tls_made_init(&c, "RSA", "client", NULL);
 		assert_true(SSL_CTX_use_certificate(w.client, c.x509));
 		assert_true(SSL_CTX_use_PrivateKey(w.client, c.key));
 		assert_true(X509_STORE_add_cert(SSL_CTX_get_cert_store(w.server), c.x509));
 		SSL_CTX_set_verify(w.server, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-		tls_cert_fini(&c);
+		tls_made_fini(&c);
 		connect_two(&w, as_server);
 		tls_shake(&w.us, &w.peer);
 		tls_take(&w.us, w.sh);

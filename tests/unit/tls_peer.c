@@ -26,13 +26,22 @@ static void add_extension(X509 *x, X509 *issuer, int nid, const char *value)
 	X509_EXTENSION_free(e);
 }
 
-void tls_cert_make(struct tls_cert *c, const char *type, const char *name, const struct tls_cert *issuer)
+static EVP_PKEY *new_key(const char *type)
+{
+	if (strcmp(type, "ED25519") == 0)
+		return EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+	if (strncmp(type, "RSA", 3) == 0)
+		return EVP_RSA_gen(type[3] ? 1024 : 2048);
+	return EVP_EC_gen("P-256");
+}
+
+void tls_made_names(struct tls_made *c, const char *type, const char *name, const char *alt, const struct tls_made *issuer)
 {
 	static long serial = 1;
-	char san[256];
+	EVP_PKEY *by;
 	X509_NAME *subject;
 
-	c->key = strcmp(type, "RSA") == 0 ? EVP_RSA_gen(2048) : EVP_EC_gen("P-256");
+	c->key = new_key(type);
 	c->x509 = X509_new();
 	assert_non_null(c->key);
 	assert_non_null(c->x509);
@@ -44,18 +53,27 @@ void tls_cert_make(struct tls_cert *c, const char *type, const char *name, const
 	subject = X509_get_subject_name(c->x509);
 	X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);
 	X509_set_issuer_name(c->x509, issuer ? X509_get_subject_name(issuer->x509) : subject);
-	snprintf(san, sizeof(san), "DNS:%s", name);
-	add_extension(c->x509, issuer ? issuer->x509 : c->x509, NID_subject_alt_name, san);
+	if (alt)
+		add_extension(c->x509, issuer ? issuer->x509 : c->x509, NID_subject_alt_name, alt);
 	if (!issuer)
 		add_extension(c->x509, c->x509, NID_basic_constraints, "critical,CA:TRUE");
-	assert_true(X509_sign(c->x509, issuer ? issuer->key : c->key, EVP_sha256()) > 0);
+	by = issuer ? issuer->key : c->key;
+	assert_true(X509_sign(c->x509, by, EVP_PKEY_get_base_id(by) == EVP_PKEY_ED25519 ? NULL : EVP_sha256()) > 0);
 }
 
-void tls_cert_fini(struct tls_cert *c)
+void tls_made_init(struct tls_made *c, const char *type, const char *name, const struct tls_made *issuer)
+{
+	char alt[256];
+
+	snprintf(alt, sizeof(alt), "DNS:%s", name);
+	tls_made_names(c, type, name, alt, issuer);
+}
+
+void tls_made_fini(struct tls_made *c)
 {
 	X509_free(c->x509);
 	EVP_PKEY_free(c->key);
-	*c = (struct tls_cert){0};
+	*c = (struct tls_made){0};
 }
 
 /* --- two sides --- */
@@ -70,12 +88,12 @@ SSL_CTX *tls_peer_ctx(bool server, const char *suite)
 	if (suite)
 		assert_true(SSL_CTX_set_ciphersuites(ctx, suite));
 	if (server) {
-		struct tls_cert c;
+		struct tls_made c;
 
-		tls_cert_make(&c, "EC", "localhost", NULL);
+		tls_made_init(&c, "EC", "localhost", NULL);
 		assert_true(SSL_CTX_use_certificate(ctx, c.x509));
 		assert_true(SSL_CTX_use_PrivateKey(ctx, c.key));
-		tls_cert_fini(&c);
+		tls_made_fini(&c);
 	}
 	return ctx;
 }

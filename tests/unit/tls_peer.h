@@ -10,15 +10,16 @@
 #include "lib/net/tls13_take.h"
 #include "tests/unit/tls_inner.h"
 
-/* A key pair of `type` ("EC" or "RSA") and a certificate of `name` (subject and DNS SAN), signed by `issuer` (NULL: by
- * itself). */
-struct tls_cert {
+struct tls_made {
 	EVP_PKEY *key;
 	X509 *x509;
 };
 
-void tls_cert_make(struct tls_cert *c, const char *type, const char *name, const struct tls_cert *issuer);
-void tls_cert_fini(struct tls_cert *c);
+/* A key pair of `type` ("EC", "RSA", "RSA-1024", "ED25519") and a certificate of `name` (subject and DNS SAN), good
+ * for a day, signed by `issuer`; NULL: by itself, an authority.  tls_made_names: with any subjectAltName, NULL for none. */
+void tls_made_init(struct tls_made *c, const char *type, const char *name, const struct tls_made *issuer);
+void tls_made_names(struct tls_made *c, const char *type, const char *name, const char *alt, const struct tls_made *issuer);
+void tls_made_fini(struct tls_made *c);
 
 /* An SSL_CTX that speaks TLS 1.3 alone, with a certificate when it is a server. */
 SSL_CTX *tls_peer_ctx(bool server, const char *suite);

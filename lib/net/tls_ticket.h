@@ -1,0 +1,31 @@
+/* Keys of session tickets: stateless, replaced from time to time, the same in all instances that share a secret. */
+#ifndef THIMBLE_NET_TLS_TICKET_H
+#define THIMBLE_NET_TLS_TICKET_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+#include "lib/net/tls_error.h"
+
+struct ssl_ctx_st;	/* OpenSSL's SSL_CTX */
+
+#define TLS_TICKET_PERIOD (12 * 3600)	/* seconds that a key makes tickets; it reads them for one period more */
+#define TLS_TICKET_SHARED_MIN 32u	/* bytes of a shared secret */
+
+struct tls_tickets;
+
+/* `shared`: the contents of a file of random bytes that several instances have; empty: secrets of this process alone,
+ * each of which is forgotten when it is old.  `now`: unix time, seconds.  NULL when refused: *e (may be NULL). */
+struct tls_tickets *tls_tickets_new(struct str shared, int64_t now, struct tls_error *e) MUST_USE;
+/* When no SSL_CTX uses it any more; wipes it.  NULL is accepted. */
+void tls_tickets_free(struct tls_tickets *t);
+
+/* Once in a while, a minute say, by one thread: makes the keys of `now`.  Others may be using them.  ERR_SYS: no
+ * randomness; the keys stay as they were. */
+MUST_USE enum err tls_tickets_turn(struct tls_tickets *t, int64_t now);
+
+/* Makes `t` (borrowed) what `ctx` makes its tickets with.  ERR_MEM. */
+MUST_USE enum err tls_tickets_use(struct tls_tickets *t, struct ssl_ctx_st *ctx);
+
+#endif
