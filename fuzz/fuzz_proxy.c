@@ -42,7 +42,9 @@ static const char *const confs[] = {
 	"  - {service: pair, request_headers: {set: {X-A: b}, remove: [X-B, Cookie]}, response_headers: {add: {X-C: d}, remove: [Server]}}\n"
 	"  - {path: /a, service: origin, replace_prefix: /b/c, timeouts: {tunnel: off}}\n"
 	"  - {path: /named, service: named, strip_prefix: on, deny: 203.0.113.0/24,\n"
-	"     rate_limit: [{rate: 9/m, by: {header: X-A}}, {rate: 3/s}, {rate: 5/s, by: route}]}\n",
+	"     rate_limit: [{rate: 9/m, by: {header: X-A}}, {rate: 3/s}, {rate: 5/s, by: route}]}\n"
+	"  - {path: /pair, service: pair, auth: {service: origin, response_headers: [X-A], sign_in: '/in?u={url}', timeout: 1s},\n"
+	"     mirror: {service: named, share: 50%, body_limit: 8B, timeout: 1s}}\n",
 	CONF_TIMES CONF_SERVICES
 	"listen:\n"
 	"  - {address: 127.0.0.1:8080, via: off, request_id: off, x_forwarded: off, underscores: allow, upgrade: off}\n"
@@ -87,8 +89,8 @@ static const char *const words[] = {
 	"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
 	"HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
 	"HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
-	"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", "HTTP/1.0 200 OK\r\n\r\n",
-	"HTTP/1.1 413 X\r\nContent-Length: 2\r\n\r\nno", "HTTP/1.1 200 OK\r\n", "GET /none HTTP/1.1\r\n", "Host: a\r\n", "Connection: close\r\n",
+	"HTTP/1.1 200 OK\r\nConnection: close\r\nX-A: c\r\nSet-Cookie: d=e\r\nContent-Length: 0\r\n\r\n", "HTTP/1.0 200 OK\r\n\r\n",
+	"HTTP/1.1 413 X\r\nSet-Cookie: a=b\r\nContent-Length: 2\r\n\r\nno", "HTTP/1.1 200 OK\r\n", "GET /none HTTP/1.1\r\n", "Host: a\r\n", "Connection: close\r\n",
 	"HTTP/1.1 103 Early\r\nLink: x\r\n\r\n", "GET /local HTTP/1.1\r\nHost: a\r\n\r\n",
 };
 

@@ -39,6 +39,10 @@ void origin_free(struct peer *p)
 {
 	struct origin *o = p->story;
 
+	if (bystander_is(p)) {
+		bystander_free(p);
+		return;
+	}
 	if (!o)
 		return;
 	free(o->out.p);
@@ -156,6 +160,8 @@ static void see_head(struct origin *o, const struct message *m)
 		world_failed("the method of its target", __FILE__, __LINE__);
 	if (a->client->in.n < a->head_end)
 		world_failed("a head that was sent whole", __FILE__, __LINE__);
+	if (walking.guarded && !a->passed)
+		world_failed("a request that may pass", __FILE__, __LINE__);
 	if (a->heads > 1 && !a->idempotent)
 		world_failed("a POST to reach one origin", __FILE__, __LINE__);
 }
@@ -226,10 +232,15 @@ static void send_some(struct peer *p, struct origin *o, bool whole)
 
 void origin_step(struct peer *p)
 {
-	struct origin *o = origin_of(p);
+	struct origin *o;
 	size_t end = 0;
 	bool whole;
 
+	if (bystander_is(p)) {
+		bystander_step(p);
+		return;
+	}
+	o = origin_of(p);
 	if (p->link != PEER_UP || o->gone || p->closed || p->rst)
 		return;
 	whole = look(p, &end);
@@ -255,7 +266,7 @@ void origin_step(struct peer *p)
 
 void origin_check(struct peer *p)
 {
-	struct origin *o = p->story;
+	struct origin *o = bystander_is(p) ? NULL : p->story;
 	size_t end;
 
 	if (o && !o->gone)

@@ -20,7 +20,7 @@ add_executable(sim ${CMAKE_CURRENT_LIST_DIR}/main.c ${CMAKE_CURRENT_LIST_DIR}/st
   ${CMAKE_CURRENT_LIST_DIR}/stories_queue.c ${CMAKE_CURRENT_LIST_DIR}/stories_retry.c ${CMAKE_CURRENT_LIST_DIR}/stories_admit.c
   ${CMAKE_CURRENT_LIST_DIR}/stories_call.c ${CMAKE_CURRENT_LIST_DIR}/stories_ask.c ${CMAKE_CURRENT_LIST_DIR}/stories_mirror.c
   ${CMAKE_CURRENT_LIST_DIR}/stories_stream.c
-  ${CMAKE_CURRENT_LIST_DIR}/walk.c ${CMAKE_CURRENT_LIST_DIR}/origin.c)
+  ${CMAKE_CURRENT_LIST_DIR}/walk.c ${CMAKE_CURRENT_LIST_DIR}/bystander.c ${CMAKE_CURRENT_LIST_DIR}/origin.c)
 target_link_libraries(sim PRIVATE simworld)
 
 add_test(NAME sim_stories COMMAND sim all)

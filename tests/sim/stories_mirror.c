@@ -172,6 +172,24 @@ static void no_room(void)
 	EXPECT(world_requests(to(9003)) == 2 && world.w->counters.mirrored == 1);
 }
 
+/* No kept connection is closed to make room for one. */
+static void no_descriptors(void)
+{
+	struct peer *c = world_client(), *who;
+
+	world_say(c, GET("/guarded"));
+	who = to(9004);
+	world_say(who, OK2);
+	world_say(to(9001), OK2);
+	world_say(to(9002), "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+	EXPECT(world_status(c, 0) == 200 && world.w->counters.mirrored == 1);
+	world.settings->fds = world.server.fds;
+	world_say(c, GET("/m"));
+	EXPECT(connects(9002) == 1 && world.w->counters.mirror_dropped == 1 && peer_open(who));
+	world_say(to(9001), OK2);
+	EXPECT(world_status(c, 1) == 200);
+}
+
 /* Copies leave half of the calls to those that somebody waits for. */
 static void bounded(void)
 {
@@ -263,6 +281,7 @@ const struct story stories_mirror[] = {
 	{ "mirror-bad-mirrors", CONF_MIRROR, bad_mirrors },
 	{ "mirror-hangs", CONF_MIRROR, mirror_hangs },
 	{ "mirror-no-room", CONF_MIRROR, no_room },
+	{ "mirror-no-descriptors", CONF_MIRROR, no_descriptors },
 	{ "mirror-bounded", CONF_MIRROR "limits: {calls: 4}\n", bounded },
 	{ "mirror-share", CONF_MIRROR, share },
 	{ "mirror-when", CONF_MIRROR, when },

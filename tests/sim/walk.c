@@ -320,6 +320,9 @@ static void check_client(const struct client *c)
 
 /* --- one walk --- */
 
+#define GUARD "auth: {service: who, response_headers: [X-User]}"
+#define CONF_GUARDED 5
+
 static const char *const confs[] = {
 	CONF_DEFAULT,
 	CONF_PLAIN CONF_TIMES CONF_ROUTES
@@ -333,18 +336,30 @@ static const char *const confs[] = {
 	"timeouts: {head: 100ms, body: 100ms, write: 100ms, idle: 100ms, connect: 10ms, first_byte: 20ms,\n"
 	"           between_bytes: 30ms, upstream_idle: 10ms, linger: off}\n",
 	CONF_PLAIN CONF_TIMES CONF_ROUTES "limits: {connections: 3}\n" CONF_SERVICES,
+	CONF_PLAIN CONF_TIMES
+	"routes:\n"
+	"  - {service: origin, " GUARD ", mirror: {service: shadow, body_limit: 2KiB}}\n"
+	"  - {path: /pair, service: pair, " GUARD "}\n"
+	"  - {path: /named, service: named, " GUARD ", mirror: {service: shadow, share: 50%}}\n"
+	CONF_SERVICES
+	"  who: 127.0.0.1:9005\n"
+	"  shadow: {endpoints: [127.0.0.1:9006], max_connections: 2}\n",
 };
 
 static void walk_one(uint64_t seed, bool lean)
 {
-	unsigned steps;
+	unsigned steps, n;
 
 	memset(&walking, 0, offsetof(struct walk, asked));
 	walking.calm = !lean && seed % 4 == 0;
 	n_clients = 0;
 	world.story = lean ? "lean walk" : "walk";
 	world.lean = lean;
-	CHECK(world_begin(confs[walking.calm ? seed / 4 % 3 : seed % 5], seed));
+	n = (unsigned)(walking.calm ? seed / 4 % 4 : seed % 6);
+	if (walking.calm && n == 3)
+		n = CONF_GUARDED;	/* the two before it are not for the calm */
+	walking.guarded = n == CONF_GUARDED;
+	CHECK(world_begin(confs[n], seed));
 	max_clients = 1 + net_random(chance(30) ? CLIENTS : 5);
 	steps = 20 + net_random(200);
 	net.shuffle = true;

@@ -28,11 +28,13 @@ struct asked {
 	struct peer *client;
 	unsigned heads, wholes;	/* seen at origins */
 	bool finished;		/* an origin sent all of an answer */
+	bool passed;		/* who is asked about it has let it pass */
 };
 
 struct walk {
 	bool calm;		/* nobody breaks anything: every request must be answered whole */
 	bool ending;		/* everybody finishes what was begun */
+	bool guarded;		/* no request may reach an origin, or be copied, before it has passed */
 	unsigned n_asked;
 	struct asked asked[ASKED_MAX];
 };
@@ -41,6 +43,11 @@ extern struct walk walking;
 
 /* The i-th byte of the body of request `id`, and of its answer. */
 char walk_byte(unsigned id, bool answer, size_t i);
+
+/* Whether it is not an origin but a bystander, one that is asked about requests or gets copies; the same of those. */
+bool bystander_is(const struct peer *p);
+void bystander_step(struct peer *p);
+void bystander_free(struct peer *p);
 
 /* One step of the origin behind a connection of the proxy; frees what it has at the end. */
 void origin_step(struct peer *p);
