@@ -221,20 +221,7 @@ static enum err field_set(struct field *f, struct str value)
 
 enum err coding_put_vary(struct head *answer, struct arena *a)
 {
-	struct field *f, *last = NULL;
-	unsigned i = 0;
-
-	while ((f = head_find(answer, STR("Vary"), &i))) {
-		if (list_has(field_value(f), STR("*")) || list_has(field_value(f), STR("Accept-Encoding")))
-			return OK;
-		last = f;
-	}
-	if (!last || !last->value_len) {
-		if (last)
-			return field_set(last, STR("Accept-Encoding"));
-		return head_add_id(answer, FIELD_OTHER, STR("Vary"), STR("Accept-Encoding"));
-	}
-	return field_set(last, joined(a, field_value(last), STR(", Accept-Encoding")));
+	return head_vary(answer, STR("Accept-Encoding"), a);
 }
 
 enum err coding_weaken(struct head *answer, struct arena *a)

@@ -225,6 +225,49 @@ unsigned head_remove(struct head *h, struct str name)
 	return remove_from(h, name, 0);
 }
 
+/* Whether a list has a member, in any case. */
+static bool list_names(struct str list, struct str name)
+{
+	while (list.n) {
+		const char *comma = memchr(list.p, ',', list.n);
+		size_t n = comma ? (size_t)(comma - list.p) : list.n;
+
+		if (str_ieq(str_trim((struct str){list.p, n}), name))
+			return true;
+		list.p += n + (comma != NULL);
+		list.n -= n + (comma != NULL);
+	}
+	return false;
+}
+
+/* The last Vary grows, since a second one is overlooked here and there. */
+enum err head_vary(struct head *h, struct str name, struct arena *a)
+{
+	struct field *f, *last = NULL;
+	unsigned i = 0;
+	char *p;
+
+	while ((f = head_find(h, STR("Vary"), &i))) {
+		if (list_names(field_value(f), STR("*")) || list_names(field_value(f), name))
+			return OK;
+		last = f;
+	}
+	if (!last)
+		return head_add_id(h, FIELD_OTHER, STR("Vary"), name);
+	p = arena_alloc(a, last->value_len + 2 + name.n);
+	if (!p)
+		return ERR_MEM;
+	if (last->value_len) {
+		memcpy(p, last->value, last->value_len);
+		memcpy(p + last->value_len, ", ", 2);
+	}
+	memcpy(p + (last->value_len ? last->value_len + 2 : 0), name.p, name.n);
+	last->value_len = (uint32_t)((last->value_len ? last->value_len + 2 : 0) + name.n);
+	last->value = p;
+	last->line = 0;
+	return OK;
+}
+
 /* The standard reason phrase (RFC 9110 15, and the registry). */
 struct str status_reason(unsigned status)
 {

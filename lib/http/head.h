@@ -141,6 +141,9 @@ MUST_USE enum err head_set(struct head *h, struct str name, struct str value);
 /* Removes every field of that name; how many there were. */
 unsigned head_remove(struct head *h, struct str name);
 
+/* Adds `name` to Vary (RFC 9110 12.5.5), unless that or `*` is there.  ERR_MEM, ERR_LIMIT. */
+MUST_USE enum err head_vary(struct head *h, struct str name, struct arena *a);
+
 /* The standard reason phrase of a status, "" when it has none. */
 struct str status_reason(unsigned status);
 

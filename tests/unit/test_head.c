@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include "lib/base/mem.h"
 #include "lib/http/head.h"
 #include "lib/http/vec.h"
 
@@ -88,6 +89,43 @@ static void test_fields(void **state)
 	assert_true(str_eq(field_name(&room[2]), STR("New")));
 }
 
+static const struct { const char *before, *after; } varies[] = {
+	{ NULL, "Origin" }, { "", "Origin" }, { "Accept-Encoding", "Accept-Encoding, Origin" }, { "origin", "origin" },
+	{ "Accept, ORIGIN , X", "Accept, ORIGIN , X" }, { "*", "*" }, { "Accept,*", "Accept,*" },
+	{ "X-Origin", "X-Origin, Origin" }, { " , ,", " , ,, Origin" },
+};
+
+static void test_vary(void **state)
+{
+	struct field room[4];
+	struct head h = {.field = room, .max_fields = 2};
+	struct arena a;
+
+	(void)state;
+	arena_init(&a, NULL, 0, NULL);
+	for (size_t i = 0; i < sizeof varies / sizeof *varies; i++) {
+		h.n_fields = 0;
+		assert_int_equal(head_add(&h, STR("A"), STR("Origin")), OK);
+		if (varies[i].before)
+			assert_int_equal(head_add(&h, STR("vary"), str_of(varies[i].before)), OK);
+		assert_int_equal(head_vary(&h, STR("Origin"), &a), OK);
+		assert_int_equal(h.n_fields, 2);
+		assert_true(str_eq(field_value(&room[1]), str_of(varies[i].after)));
+	}
+	/* of several the last grows, and any of them may name it */
+	h.max_fields = 4;
+	assert_int_equal(head_add(&h, STR("VARY"), STR("B")), OK);
+	room[1].value_len = 1;
+	assert_int_equal(head_vary(&h, STR("C"), &a), OK);
+	assert_true(h.n_fields == 3 && str_eq(field_value(&room[2]), STR("B, C")));
+	mem_fail_from(1);
+	assert_int_equal(head_vary(&h, STR("D"), &(struct arena){0}), ERR_MEM);
+	mem_fail_from(0);
+	h.n_fields = h.max_fields = 1;
+	assert_int_equal(head_vary(&h, STR("D"), &a), ERR_LIMIT);
+	arena_fini(&a);
+}
+
 static void test_dup(void **state)
 {
 	char name[] = "Host-Like", value[] = "v", path[] = "/a?b";
@@ -141,7 +179,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names), cmocka_unit_test(test_methods), cmocka_unit_test(test_reasons),
-		cmocka_unit_test(test_fields), cmocka_unit_test(test_dup), cmocka_unit_test(test_vec),
+		cmocka_unit_test(test_fields), cmocka_unit_test(test_vary), cmocka_unit_test(test_dup), cmocka_unit_test(test_vec),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
