@@ -4,22 +4,20 @@
 #include "dispatch/cors.h"
 
 #include "dispatch/text.h"
-#include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/base/num.h"
 #include "lib/base/origin.h"
 
 struct cors {
+	struct policy_part part;
 	bool credentials, any_origin;
 	bool all_methods, all_headers;	/* "*" is among them */
 	uint16_t n_origins;
 	uint32_t max_age;
-	struct str origins;		/* as they were written, joined, for cors_is */
+	struct str origins;		/* as they were written, joined */
 	struct str methods, headers, expose, age;	/* values of fields; empty: no such field */
 	struct origin_pattern origin[];	/* strings are behind it */
 };
-
-#define PREFLIGHT_VARY STR("Origin, Access-Control-Request-Method, Access-Control-Request-Headers")
 
 /* --- making --- */
 
@@ -116,7 +114,22 @@ static void set_origins(struct cors *c, const struct cors_spec *s)
 	c->n_origins = s->origins.n;
 }
 
-struct cors *cors_new(const struct cors_spec *s, struct snapshot_error *err)
+static bool cors_same(const struct policy_part *p, const struct policy_part *q)
+{
+	const struct cors *a = (const struct cors *)p, *b = (const struct cors *)q;
+
+	return a->credentials == b->credentials && a->max_age == b->max_age && str_eq(a->origins, b->origins) &&
+	       str_eq(a->methods, b->methods) && str_eq(a->headers, b->headers) && str_eq(a->expose, b->expose);
+}
+
+static void cors_free(struct policy_part *p)
+{
+	mem_free(p);
+}
+
+static const struct policy_kind kind = { cors_same, cors_free };
+
+struct policy_part *cors_new(const struct cors_spec *s, struct snapshot_error *err)
 {
 	size_t head = sizeof(struct cors) + s->origins.n * sizeof(struct origin_pattern);
 	struct cors *c;
@@ -130,6 +143,7 @@ struct cors *cors_new(const struct cors_spec *s, struct snapshot_error *err)
 		snapshot_error_set(err, ERR_MEM, "no memory for cors");
 		return NULL;
 	}
+	policy_part_init(&c->part, &kind);
 	at = (char *)c + head;
 	c->credentials = s->credentials;
 	c->max_age = s->max_age;
@@ -142,53 +156,7 @@ struct cors *cors_new(const struct cors_spec *s, struct snapshot_error *err)
 	if (s->max_age != CORS_NO_AGE)
 		c->age = (struct str){ at, num_dec(at, s->max_age) };
 	set_origins(c, s);
-	return c;
-}
-
-void cors_free(struct cors *c)
-{
-	mem_free(c);
-}
-
-/* --- being the same --- */
-
-static bool take(struct str *s, struct str prefix)
-{
-	if (!str_starts(*s, prefix))
-		return false;
-	s->p += prefix.n;
-	s->n -= prefix.n;
-	return true;
-}
-
-static bool joined_is(struct str joined, struct cors_list l)
-{
-	for (uint16_t i = 0; i < l.n; i++)
-		if ((i && !take(&joined, STR(", "))) || !take(&joined, l.items[i]))
-			return false;
-	return joined.n == 0;
-}
-
-bool cors_is(const struct cors *c, const struct cors_spec *s)
-{
-	return c->credentials == s->credentials && c->max_age == s->max_age && joined_is(c->origins, s->origins) &&
-	       joined_is(c->methods, s->methods) && joined_is(c->headers, s->headers) && joined_is(c->expose, s->expose);
-}
-
-static uint64_t list_hash(uint64_t h, struct cors_list l)
-{
-	struct hash_key key = { h, l.n };
-
-	for (uint16_t i = 0; i < l.n; i++)
-		key.k0 = hash_keyed(key, l.items[i]);
-	return key.k0 + l.n;
-}
-
-uint64_t cors_spec_hash(const struct cors_spec *s)
-{
-	uint64_t h = hash_str(STR("cors")) + (s->credentials ? 1u : 0u) + ((uint64_t)s->max_age << 8);
-
-	return list_hash(list_hash(list_hash(list_hash(h, s->origins), s->methods), s->headers), s->expose);
+	return &c->part;
 }
 
 /* --- deciding --- */
@@ -234,18 +202,22 @@ static void preflight(const struct cors *c, const struct cors_request *q, struct
 	put(a, STR("Access-Control-Allow-Methods"), methods);
 	put(a, STR("Access-Control-Allow-Headers"), headers);
 	put(a, STR("Access-Control-Max-Age"), c->age);
-	if (c->credentials && (c->all_methods || c->all_headers))
-		a->vary = PREFLIGHT_VARY;
+	if (c->credentials && c->all_methods)
+		a->vary[a->n_vary++] = STR("Access-Control-Request-Method");
+	if (c->credentials && c->all_headers)
+		a->vary[a->n_vary++] = STR("Access-Control-Request-Headers");
 }
 
-void cors_decide(const struct cors *c, const struct cors_request *q, struct cors_answer *out)
+void cors_decide(const struct policy_part *cors, const struct cors_request *q, struct cors_answer *out)
 {
+	const struct cors *c = (const struct cors *)cors;
+
 	*out = (struct cors_answer){
 		.preflight = q->origin.n && q->request_method.n && str_eq(q->method, STR("OPTIONS")),
 		.allowed = q->origin.n == 0 || c->any_origin || origin_allowed(c, q->origin),
 	};
 	if (!c->any_origin)
-		out->vary = STR("Origin");
+		out->vary[out->n_vary++] = STR("Origin");
 	if (!out->allowed || (q->origin.n == 0 && !c->any_origin))
 		return;
 	put(out, STR("Access-Control-Allow-Origin"), c->any_origin ? STR("*") : q->origin);
@@ -254,73 +226,4 @@ void cors_decide(const struct cors *c, const struct cors_request *q, struct cors
 	put(out, STR("Access-Control-Expose-Headers"), c->expose);
 	if (out->preflight)
 		preflight(c, q, out);
-}
-
-bool cors_owns(struct str name)
-{
-	const struct str prefix = STR("Access-Control-");
-
-	return name.n > prefix.n && str_ieq((struct str){ name.p, prefix.n }, prefix);
-}
-
-/* --- Vary --- */
-
-/* Takes the next member off a list; false at its end.  Empty members are none (RFC 9110 5.6.1). */
-static bool next_member(struct str *list, struct str *member)
-{
-	while (list->n) {
-		const char *comma = memchr(list->p, ',', list->n);
-		size_t n = comma ? (size_t)(comma - list->p) : list->n;
-
-		*member = str_trim((struct str){ list->p, n });
-		list->p += n + (comma != NULL);
-		list->n -= n + (comma != NULL);
-		if (member->n)
-			return true;
-	}
-	return false;
-}
-
-static bool names(struct str list, struct str wanted)
-{
-	struct str member;
-
-	while (next_member(&list, &member))
-		if (str_ieq(member, wanted) || str_eq(member, STR("*")))
-			return true;
-	return false;
-}
-
-enum err cors_vary(struct str vary, struct str add, struct arena *a, struct str *out)
-{
-	struct str rest = add, member, more[4];
-	size_t n = 0, sum = vary.n;
-	char *at;
-
-	while (n < 4 && next_member(&rest, &member))
-		if (!names(vary, member)) {
-			more[n++] = member;
-			sum += member.n + 2;
-		}
-	if (n == 0) {
-		*out = vary;
-		return OK;
-	}
-	at = arena_alloc(a, sum);
-	if (!at)
-		return ERR_MEM;
-	out->p = at;
-	if (vary.n)
-		memcpy(at, vary.p, vary.n);
-	at += vary.n;
-	for (size_t i = 0; i < n; i++) {
-		if (at != out->p) {
-			memcpy(at, ", ", 2);
-			at += 2;
-		}
-		memcpy(at, more[i].p, more[i].n);
-		at += more[i].n;
-	}
-	out->n = (size_t)(at - out->p);
-	return OK;
 }

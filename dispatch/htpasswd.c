@@ -103,6 +103,10 @@ static bool split(struct str line, uint32_t number, struct str *user, struct str
 			  "the name of a user has no control characters", HTPASSWD_USER_MAX);
 		return false;
 	}
+	if (user->p[user->n - 1] == ' ') {	/* endpoints that are told the name would see another */
+		set_error(err, ERR_SYNTAX, number, "the name of a user has no space at its end");
+		return false;
+	}
 	if (hash->n == 0) {
 		set_error(err, ERR_SYNTAX, number, "the hash of the password is missing");
 		return false;

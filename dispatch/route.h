@@ -36,7 +36,10 @@ struct route_backend {
 	uint32_t weight;		/* its share is that of the sum of all; 0: none */
 };
 
-enum header_op { HEADER_SET, HEADER_ADD, HEADER_REMOVE };
+enum header_op {
+	HEADER_SET, HEADER_ADD, HEADER_REMOVE,
+	HEADER_VARY,	/* names `value` in Vary; not for a route's own list */
+};
 
 struct header_mod {
 	uint8_t op;		/* enum header_op */

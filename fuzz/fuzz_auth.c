@@ -83,19 +83,18 @@ static void try_cors(struct str s)
 	};
 	struct cors_request q = { .method = STR("OPTIONS"), .origin = next_line(&s), .request_method = next_line(&s),
 				  .request_headers = next_line(&s) };
-	struct cors *c = cors_new(&spec, NULL);
+	struct policy_part *c = cors_new(&spec, NULL);
 	struct cors_answer a;
 
 	if (!c)
 		return;
-	CHECK(cors_is(c, &spec));
 	cors_decide(c, &q, &a);
 	CHECK(a.n <= CORS_FIELDS && a.preflight == (q.origin.n && q.request_method.n));
 	CHECK(a.allowed || a.n == 0);
 	for (unsigned i = 0; i < a.n; i++)
 		for (size_t k = 0; k < a.field[i].value.n; k++)
 			CHECK((unsigned char)a.field[i].value.p[k] >= 0x20 || a.field[i].value.p[k] == '\t');
-	cors_free(c);
+	policy_part_unref(c);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

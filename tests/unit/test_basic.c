@@ -1,4 +1,4 @@
-/* dispatch/basic: credentials as clients write them, and as nobody should. */
+/* dispatch/basic: credentials as clients write them, and as nobody should; the policy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,12 +81,84 @@ static void lengths(void **state)
 	assert_int_equal(reads((struct str){ value, 6 + 680 }), BASIC_LONG);
 }
 
+/* --- the policy --- */
+
+#define HASH "{SHA}L55TUjtiq8FBorTWAZ0jy6g129A="
+
+static struct policy_part *made(const char *users, struct basic_spec s)
+{
+	struct snapshot_error err = {0};
+	struct htpasswd *h = htpasswd_new(str_of(users), NULL);
+	struct policy_part *p;
+
+	assert_non_null(h);
+	s.users = h;
+	p = basic_new(&s, &err);
+	htpasswd_unref(h);
+	if (!p)
+		fail_msg("%s", err.text);
+	return p;
+}
+
+static void policy(void **state)
+{
+	struct policy_part *p = made("a:" HASH, (struct basic_spec){ .realm = STR("the \"inner\" \\ room"),
+		.user_header = STR("X-User"), .forward = true });
+	const struct basic_auth *b = (const struct basic_auth *)p;
+
+	(void)state;
+	assert_true(str_eq(b->challenge, STR("Basic realm=\"the \\\"inner\\\" \\\\ room\", charset=\"UTF-8\"")));
+	assert_true(str_eq(b->user_header, STR("X-User")) && b->forward);
+	assert_int_equal(htpasswd_count(b->users), 1);
+	policy_part_unref(p);
+}
+
+static void the_same_and_another(void **state)
+{
+	const struct { const char *users; struct basic_spec s; bool same; } rows[] = {
+		{ "a:" HASH, { .realm = STR("r"), .user_header = STR("x-user") }, true },
+		{ "b:" HASH, { .realm = STR("r"), .user_header = STR("X-User") }, false },
+		{ "a:" HASH, { .realm = STR("s"), .user_header = STR("X-User") }, false },
+		{ "a:" HASH, { .realm = STR("r") }, false },
+		{ "a:" HASH, { .realm = STR("r"), .user_header = STR("X-User"), .forward = true }, false },
+	};
+	struct policy_part *p = made("a:" HASH, (struct basic_spec){ .realm = STR("r"), .user_header = STR("X-User") });
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct policy_part *q = made(rows[i].users, rows[i].s);
+
+		assert_int_equal(policy_part_same(p, q), rows[i].same);
+		policy_part_unref(q);
+	}
+	policy_part_unref(p);
+}
+
+static void a_policy_refused(void **state)
+{
+	struct htpasswd *h = htpasswd_new(STR("a:" HASH), NULL);
+	struct snapshot_error err = {0};
+
+	(void)state;
+	assert_null(basic_new(&(struct basic_spec){ .users = h, .realm = STR("a\nb") }, &err));
+	assert_int_equal(err.err, ERR_SYNTAX);
+	assert_null(basic_new(&(struct basic_spec){ .users = h, .realm = STR("r"), .user_header = STR("X User") }, NULL));
+	mem_fail_from(1);
+	assert_null(basic_new(&(struct basic_spec){ .users = h, .realm = STR("r") }, &err));
+	mem_fail_from(0);
+	assert_int_equal(err.err, ERR_MEM);
+	htpasswd_unref(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(credentials),
 		cmocka_unit_test(others),
 		cmocka_unit_test(lengths),
+		cmocka_unit_test(policy),
+		cmocka_unit_test(the_same_and_another),
+		cmocka_unit_test(a_policy_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,6 +91,7 @@ static void errors_have_a_line(void **state)
 	refuses(STR("\n# nobody\r\n\r\n"), 0, "no user");
 	refuses(STR("alice:" A "\n\nbob\n"), 3, "no ':'");
 	refuses(STR("alice:" A "\n:" A "\n"), 2, "name of the user is missing");
+	refuses(STR("alice :" A "\n"), 1, "no space at its end");
 	refuses(STR("alice:\n"), 1, "hash of the password is missing");
 	refuses(STR("alice:" A "\n# twice\nalice:" B "\n"), 3, "already, in line 1");
 	refuses(STR("alice:secret\n"), 1, "plain text");
