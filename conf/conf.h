@@ -238,6 +238,22 @@ struct conf_mirror {
 	uint64_t timeout;
 };
 
+/* Which pages of other sites may read the answers; dispatch/cors.h. */
+struct conf_cors {
+	bool on;
+	struct conf_str_list origins;	/* patterns (lib/base/origin.h), none twice; at least one when it is on */
+	struct conf_str_list methods, headers, expose;	/* may hold "*" */
+	bool credentials;
+	uint64_t max_age;		/* or CONF_NO_LIMIT: not said */
+};
+
+struct conf_basic_auth {
+	struct str file;	/* its path as written; empty: off */
+	struct str realm;
+	struct str user_header;	/* empty: none */
+	bool forward;		/* Authorization goes on to the endpoint */
+};
+
 struct conf_route_timeouts {
 	uint64_t first_byte;	/* 0: off, as for the two below */
 	uint64_t between_bytes;
@@ -264,6 +280,8 @@ struct conf_route {
 	struct conf_headers request_headers, response_headers;
 	struct conf_cidr_list allow, deny;	/* whose requests it takes; no `allow`: everybody's */
 	struct conf_rate_limit_list rate_limits;	/* all of them hold; no name twice */
+	struct conf_cors cors;
+	struct conf_basic_auth basic_auth;
 	struct conf_auth auth;
 	struct conf_mirror mirror;
 	uint64_t body_limit;		/* or CONF_NO_LIMIT */

@@ -173,6 +173,10 @@ static const struct conf_key keys[] = {
 	 .doc = "clients whose requests it does not take, even if they are in `allow`: 403"},
 	{CONF_ROUTE, "rate_limit", CONF_T_RATE_LIMITS, CONF_RATE_LIMIT, AT(conf_route, rate_limits), .fallback = "off",
 	 .words = "off", .shared = true, .doc = "how often requests may come; beyond: 429"},
+	{CONF_ROUTE, "cors", CONF_T_CORS, CONF_CORS, AT(conf_route, cors), .fallback = "off", .words = "off", .shared = true,
+	 .doc = "which pages of other sites may read the answers"},
+	{CONF_ROUTE, "basic_auth", CONF_T_BASIC_AUTH, CONF_BASIC_AUTH, AT(conf_route, basic_auth), .fallback = "off",
+	 .words = "off", .shared = true, .doc = "a user and a password are needed; else: 401"},
 	{CONF_ROUTE, "auth", CONF_T_MAP, CONF_AUTH, AT(conf_route, auth),
 	 .doc = "a service is asked whether a request may pass"},
 	{CONF_ROUTE, "mirror", CONF_T_MAP, CONF_MIRROR, AT(conf_route, mirror),
@@ -271,6 +275,29 @@ static const struct conf_key keys[] = {
 
 	{CONF_RATE_BY, "header", CONF_T_RATE_HEADER, .required = true,
 	 .doc = "name of a request field; requests without it share a limit"},
+
+	{CONF_CORS, "origins", CONF_T_ORIGINS, AT(conf_cors, origins), .required = true,
+	 .doc = "`https://app.example.com`, `\"https://*.example.com\"` (one label), `\"https://**.example.com\"` (one or more), `\"*\"` (all)"},
+	{CONF_CORS, "methods", CONF_T_METHODS, AT(conf_cors, methods),
+	 .doc = "besides GET, HEAD and POST, which need no leave; `\"*\"`: all"},
+	{CONF_CORS, "headers", CONF_T_FIELD_NAMES, AT(conf_cors, headers),
+	 .doc = "fields that a script may set in its requests; `\"*\"`: all; without `credentials`, browsers leave Authorization out of it"},
+	{CONF_CORS, "expose", CONF_T_FIELD_NAMES, AT(conf_cors, expose),
+	 .doc = "fields of answers that a script may read; `\"*\"`: all, not with credentials"},
+	{CONF_CORS, "credentials", CONF_T_BOOL, AT(conf_cors, credentials), .fallback = "off",
+	 .doc = "cookies and Authorization go with requests; not with the origin `*`"},
+	{CONF_CORS, "max_age", CONF_T_DURATION, AT(conf_cors, max_age), .fallback = "off", .min = 0, .max = 7 * DAY,
+	 .words = "off", .word_value = CONF_NO_LIMIT,
+	 .doc = "how long a browser may keep the answer to a preflight; off: as long as it likes, mostly 5 seconds"},
+
+	{CONF_BASIC_AUTH, "file", CONF_T_FILE, AT(conf_basic_auth, file), .required = true,
+	 .doc = "users and the hashes of their passwords, as htpasswd writes it; a relative path begins where this file is"},
+	{CONF_BASIC_AUTH, "realm", CONF_T_VALUE, AT(conf_basic_auth, realm), .fallback = "restricted",
+	 .doc = "what a browser shows when it asks for the password"},
+	{CONF_BASIC_AUTH, "user_header", CONF_T_HEADER, AT(conf_basic_auth, user_header), .fallback = "off",
+	 .doc = "a field in which endpoints see the user's name, and nothing that a client wrote"},
+	{CONF_BASIC_AUTH, "forward", CONF_T_BOOL, AT(conf_basic_auth, forward), .fallback = "off",
+	 .doc = "endpoints see Authorization, and in it the password"},
 };
 
 const struct conf_key *conf_keys(size_t *count)
@@ -300,6 +327,8 @@ static const struct { const char *id, *name, *section; } nouns[CONF_NOUNS] = {
 	[CONF_AUTH] = {"auth", "`auth`", "auth"},
 	[CONF_MIRROR] = {"mirror", "`mirror`", "mirror"},
 	[CONF_RATE_BY] = {"rate_by", "`by`", "by header"},
+	[CONF_BASIC_AUTH] = {"basic_auth", "`basic_auth`", "basic_auth"},
+	[CONF_CORS] = {"cors", "`cors`", "cors"},
 };
 
 const char *conf_noun_id(enum conf_noun noun)

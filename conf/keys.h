@@ -14,6 +14,7 @@ enum conf_noun {
 	CONF_LISTEN, CONF_SERVICE, CONF_ROUTE,
 	CONF_MATCH, CONF_PATH, CONF_PATTERN, CONF_REDIRECT, CONF_NEW_PATH, CONF_ANSWER, CONF_HEADERS, CONF_ROUTE_TIMEOUTS,
 	CONF_RATE_LIMIT, CONF_RATE_BY, CONF_AUTH, CONF_MIRROR,
+	CONF_BASIC_AUTH, CONF_CORS,
 	CONF_NOUNS,
 };
 
@@ -62,6 +63,12 @@ enum conf_type {
 	CONF_T_RATE_HEADER,
 	CONF_T_ONE_SERVICE,	/* the name of one [const struct conf_service *] */
 	CONF_T_NAMES,		/* server names and their services [struct conf_name_list] */
+	CONF_T_BASIC_AUTH,	/* a map of CONF_BASIC_AUTH, or `off` [struct conf_basic_auth] */
+	CONF_T_FILE,		/* that is read [struct str] */
+	CONF_T_HEADER,		/* the name of a field that is set, or `off` [struct str] */
+	CONF_T_CORS,		/* a map of CONF_CORS, or `off` [struct conf_cors] */
+	CONF_T_ORIGINS,		/* patterns of origins [struct conf_str_list] */
+	CONF_T_FIELD_NAMES,		/* of fields, or `*` [struct conf_str_list] */
 	CONF_T_LISTENS,		/* [struct conf], as the next three */
 	CONF_T_SERVICES,
 	CONF_T_ROUTES,

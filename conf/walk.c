@@ -171,13 +171,17 @@ static void keys_required(struct conf_walk *w, enum conf_noun noun, const struct
 			conf_errors_add(w->errors, map->pos, "%s needs `%s`", conf_noun_name(noun), keys[i].name);
 }
 
-/* A redirect or an answer as a text alone: what to write for it. */
+/* A map as a text alone: what to write for it. */
 static void short_form(enum conf_noun noun, struct str s, char *out, size_t size)
 {
-	const char *key = noun == CONF_REDIRECT ? "redirect: {to" : "answer: {body", *quote = "";
+	static const char *const forms[CONF_NOUNS] = {
+		[CONF_REDIRECT] = "redirect: {to", [CONF_ANSWER] = "answer: {body",
+		[CONF_BASIC_AUTH] = "basic_auth: {file", [CONF_CORS] = "cors: {origins",
+	};
+	const char *key = forms[noun], *quote = "";
 
 	*out = '\0';
-	if ((noun != CONF_REDIRECT && noun != CONF_ANSWER) || !s.n || s.n > 80)
+	if (!key || !s.n || s.n > 80 || (noun == CONF_CORS && !strpbrk(s.p, "*/")))
 		return;
 	if (noun == CONF_ANSWER && strspn(s.p, "0123456789") == s.n)
 		key = "answer: {status";
@@ -217,6 +221,16 @@ bool conf_walk_map(struct conf_walk *w, enum conf_noun noun, const struct conf_n
 	if (known)
 		keys_required(w, noun, map);
 	return known;
+}
+
+bool conf_walk_map_or_off(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *base, size_t size)
+{
+	memset(base, 0, size);
+	if (n->kind == CONF_NODE_TEXT && str_eq(n->text, STR("off")))
+		return false;
+	conf_walk_default(w, k->sub, base);
+	conf_walk_map(w, k->sub, n, base);
+	return true;
 }
 
 /* The value that `k` takes from another key of the top level's maps. */

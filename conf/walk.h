@@ -28,6 +28,10 @@ bool conf_walk_map(struct conf_walk *w, enum conf_noun noun, const struct conf_n
 /* Fills the struct at `base` with what its keys are when a file says nothing. */
 void conf_walk_default(struct conf_walk *w, enum conf_noun noun, void *base);
 
+/* Reads `n`, a map of k->sub or `off`, into the struct of `size` bytes at `base`, which begins with what its keys
+ * are by default and is all zero for `off`; true for a map. */
+bool conf_walk_map_or_off(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *base, size_t size);
+
 /* A reader puts the value `n` of key `k` at `at` (the noun's struct plus k->at), or adds an error. */
 typedef void conf_reader(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at);
 conf_reader *conf_reader_of(enum conf_type type);	/* readers.c */
@@ -56,6 +60,8 @@ conf_reader conf_read_services, conf_read_endpoints, conf_read_host_mode, conf_r
 conf_reader conf_read_path, conf_read_prefix, conf_read_exact, conf_read_path_regex;	/* match.c */
 conf_reader conf_read_new_prefix, conf_read_new_path, conf_read_new_host, conf_read_methods, conf_read_pairs, conf_read_pattern, conf_read_matches;
 conf_reader conf_read_rate_limits, conf_read_rate, conf_read_rate_by, conf_read_rate_header;	/* rate.c */
+conf_reader conf_read_basic_auth, conf_read_file, conf_read_header;			/* basic.c */
+conf_reader conf_read_cors, conf_read_origins, conf_read_field_names;				/* cors.c */
 conf_reader conf_read_routes, conf_read_hosts, conf_read_target, conf_read_service_name;	/* route.c */
 conf_reader conf_read_service_ref, conf_read_query_path, conf_read_sign_in, conf_read_share;	/* ask.c */
 

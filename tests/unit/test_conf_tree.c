@@ -344,6 +344,38 @@ static void assert_pair(const struct conf_pair *p, const char *name, const char 
 	assert_true(p->regex == regex);
 }
 
+static void policies_are_read(void **state)
+{
+	const struct conf_route *r;
+	struct conf *c = parse_ok(
+		"defaults: {cors: {origins: '*'}, basic_auth: {file: u, user_header: X-User}}\n"
+		"routes:\n"
+		"- {path: /a, answer: {}, cors: {origins: [https://a.test, 'http://*.b.test:8080'], methods: [PUT, '*'], headers: X-A, expose: [E, F],\n"
+		"   credentials: on, max_age: 90s}, basic_auth: {file: /etc/users, realm: 'a \"b\"', forward: yes}}\n"
+		"- {path: /b, answer: {}, cors: off, basic_auth: off}\n"
+		"- {path: /c, answer: {}}\n");
+
+	(void)state;
+	r = c->routes;
+	assert_true(r[0].cors.on && r[0].cors.credentials && r[0].cors.max_age == 90000);
+	assert_true(r[0].cors.origins.count == 2 && r[0].cors.methods.count == 2 && r[0].cors.expose.count == 2);
+	assert_str(r[0].cors.origins.items[1], "http://*.b.test:8080");
+	assert_str(r[0].cors.methods.items[1], "*");
+	assert_str(r[0].cors.headers.items[0], "X-A");
+	assert_str(r[0].basic_auth.file, "/etc/users");
+	assert_str(r[0].basic_auth.realm, "a \"b\"");
+	assert_str(r[0].basic_auth.user_header, "");
+	assert_true(r[0].basic_auth.forward);
+	assert_false(r[1].cors.on);
+	assert_str(r[1].basic_auth.file, "");
+	assert_true(r[2].cors.on && !r[2].cors.credentials && r[2].cors.max_age == CONF_NO_LIMIT && !r[2].cors.methods.count);
+	assert_str(r[2].basic_auth.file, "u");
+	assert_str(r[2].basic_auth.realm, "restricted");
+	assert_str(r[2].basic_auth.user_header, "X-User");
+	assert_false(r[2].basic_auth.forward);
+	conf_free(c);
+}
+
 static void matches_are_read(void **state)
 {
 	struct conf *c = parse_ok("routes:\n"
@@ -562,6 +594,7 @@ int main(void)
 		cmocka_unit_test(what_is_odd_is_warned_of),
 		cmocka_unit_test(listeners_pass_bytes_on), cmocka_unit_test(routes_that_nobody_asks_are_warned_of),
 		cmocka_unit_test(paths_are_normal),
+		cmocka_unit_test(policies_are_read),
 		cmocka_unit_test(matches_are_read),
 		cmocka_unit_test(routes_differ_by_all_they_ask),
 		cmocka_unit_test(top_maps_are_read),

@@ -118,6 +118,7 @@ static struct json noun_find(const char *text, enum conf_noun noun)
 		[CONF_ANSWER] = "answer", [CONF_HEADERS] = "headers", [CONF_ROUTE_TIMEOUTS] = "route_timeouts",
 		[CONF_RATE_LIMIT] = "rate_limit", [CONF_RATE_BY] = "rate_by",
 		[CONF_AUTH] = "auth", [CONF_MIRROR] = "mirror",
+		[CONF_BASIC_AUTH] = "basic_auth", [CONF_CORS] = "cors",
 	};
 	struct json root = {text};
 

@@ -178,6 +178,7 @@ def changed(path, value):
 
 
 R = ("routes", 0)
+USERS = os.path.join(ROOT, "tests/users.htpasswd")
 TAKEN = [
     (("workers",), 4), (("workers",), "4"), (("workers",), "auto"), (("workers",), "${NONE:-2}"),
     (("listen",), ":80"), (("listen",), "unix:/s"), (("listen",), "localhost:0"), (("listen",), {"address": "[::1]:1"}),
@@ -193,6 +194,12 @@ TAKEN = [
     (R + ("method",), "GET"), (R + ("method",), ["GET", "M-SEARCH"]), (R + ("host",), "*.x.test"), (R + ("host",), ["a", "b"]),
     (R + ("headers",), {"A": 1, "B": None, "C": {"regex": 1}}), (R + ("query",), {"a[]": "", "b": {"regex": "x"}}),
     (R + ("matches",), [{"path": "/a", "method": "GET"}, {"headers": {"A": "b"}}, {}]),
+    (R + ("cors",), "off"), (R + ("cors",), {"origins": "*"}), (("defaults",), {"cors": {"origins": ["*"], "methods": "*"}}),
+    (R + ("cors",), {"origins": ["https://a.test", "http://*.b.test:81", "http://[::1]:8080", "x-y://**.c"], "methods": ["PUT"],
+                     "headers": ["A", "b"], "expose": "C", "credentials": "on", "max_age": "0s"}),
+    (R + ("basic_auth",), "off"), (R + ("basic_auth",), {"file": USERS}),
+    (R + ("basic_auth",), {"file": USERS, "realm": "a b", "user_header": "X-U", "forward": True}),
+    (R + ("basic_auth",), {"file": USERS, "user_header": "off"}),
     (R + ("response_headers",), {"remove": "A", "add": {"B": "c"}}), (R + ("body_limit",), "off"),
     (R + ("allow",), "all"), (R + ("allow",), ["10.0.0.0/8", {"unix": ""}]), (R + ("deny",), []), (R + ("deny",), "::1"),
     (R + ("rate_limit",), "off"), (R + ("rate_limit",), "10/s"), (("defaults",), {"rate_limit": "1/h", "allow": "unix:", "deny": "none"}),
@@ -212,6 +219,11 @@ REFUSED = [
     (("defaults", "address"), ":80"), (("listen",), {"address": ":1", "nosuch": 1}), (("services", "a"), {"endpoints": [], "x": 1}),
     (R + ("servce",), "a"), (R + ("path",), {"glob": "/a"}), (R + ("headers",), {"A": {"regexp": "x"}}),
     (R + ("matches",), [{"host": "a"}]), (R, {"redirect": {"to": "/", "code": 301}}), (R, {"answer": {"text": "x"}}),
+    (R + ("cors",), True), (R + ("cors",), {}), (R + ("cors",), {"origins": []}), (R + ("cors",), {"origins": "a.test"}),
+    (R + ("cors",), {"origins": "https://a.test/"}), (R + ("cors",), {"origins": "*", "headers": "a b"}),
+    (R + ("cors",), {"origins": "*", "max_age": 3600}), (R + ("cors",), {"origin": "*"}), (R + ("cors",), {"origins": "https://A"}),
+    (R + ("basic_auth",), USERS), (R + ("basic_auth",), {"realm": "x"}), (R + ("basic_auth",), {"file": []}),
+    (R + ("basic_auth",), {"file": USERS, "users": "x"}), (R + ("basic_auth",), {"file": USERS, "user_header": "a b"}),
     (R + ("request_headers",), {"delete": ["A"]}), (R + ("timeouts",), {"head": "1s"}),
     (("workers",), 0), (("workers",), 257), (("workers",), "many"), (("workers",), True), (("workers",), None), (("workers",), []),
     (("listen",), 8080), (("listen",), []), (("listen",), {}), (("listen",), [{"via": "x"}]),
