@@ -38,6 +38,7 @@ struct access_record {
 	struct str fault;		/* which rule of HTTP a refused message broke; mostly empty */
 	unsigned retries;
 	struct str request_id;
+	struct str user;		/* who was let in by a password */
 	struct str referer;
 	struct str user_agent;
 
@@ -52,7 +53,7 @@ enum {
 	ACCESS_REFERER_MAX = 1024,
 	ACCESS_AGENT_MAX = 512,
 	ACCESS_AUTHORITY_MAX = 256,
-	ACCESS_LABEL_MAX = 128,		/* listener, route, service, endpoint, request id */
+	ACCESS_LABEL_MAX = 128,		/* listener, route, service, endpoint, request id, user */
 	ACCESS_TOKEN_MAX = 64,		/* method, cause */
 	ACCESS_LINE_MAX = 6144,		/* the whole line, at most */
 };

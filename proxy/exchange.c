@@ -483,7 +483,7 @@ static void log_access(const struct exchange *x)
 		.connect_us = since(x, x->connect_us), .first_byte_us = since(x, x->first_us),
 		.cause = causes[x->cause].token, .fault = codec_fault_token(x->fault),
 		.retries = x->sent_again,
-		.request_id = x->request_id, .referer = x->log_referer, .user_agent = x->log_agent,
+		.request_id = x->request_id, .user = x->log_user, .referer = x->log_referer, .user_agent = x->log_agent,
 		.reused = x->reused, .client_closed = x->cause == CAUSE_CLIENT_LEFT,
 		.upgrade = x->status == 101,
 	};

@@ -91,6 +91,7 @@ struct exchange {
 	struct endpoint_tried tried;
 
 	struct str log_method, log_authority, log_target, log_referer, log_agent;	/* in the arena */
+	struct str log_user;		/* who was let in by a password; in the arena */
 	struct str request_id;		/* in the arena */
 	/* from here on not cleared: each is initialised before it is used */
 	struct h1 server, upstream;	/* codecs: towards the client, towards the upstream */

@@ -295,28 +295,52 @@ enum cause forward_question(struct exchange *x, struct head *h)
 /* In the order in which they were noted. */
 struct note {
 	struct note *next;
-	struct header_mod mod;
+	const struct header_mod *mods;	/* borrowed, or `own` */
+	unsigned n;
+	struct header_mod own[];
 };
+
+static void note_add(struct exchange *x, struct note *n)
+{
+	struct note **at = &x->notes;
+
+	while (*at)
+		at = &(*at)->next;
+	n->next = NULL;
+	*at = n;
+}
 
 enum err forward_note(struct exchange *x, enum header_op op, struct str name, struct str value)
 {
-	struct note *n = arena_alloc(&x->arena, sizeof *n), **at = &x->notes;
+	struct note *n = arena_alloc(&x->arena, sizeof *n + sizeof n->own[0]);
 
 	if (!n)
 		return ERR_MEM;
-	while (*at)
-		at = &(*at)->next;
-	*n = (struct note){ .mod = { .op = (uint8_t)op, .name = name, .value = value } };
-	*at = n;
+	n->own[0] = (struct header_mod){ .op = (uint8_t)op, .name = name, .value = value };
+	n->mods = n->own;
+	n->n = 1;
+	note_add(x, n);
 	return OK;
 }
 
-static enum err edit_noted(const struct exchange *x, struct head *h)
+enum err forward_notes(struct exchange *x, const struct header_mod *mods, unsigned count)
+{
+	struct note *n = arena_alloc(&x->arena, sizeof *n);
+
+	if (!n)
+		return ERR_MEM;
+	n->mods = mods;
+	n->n = count;
+	note_add(x, n);
+	return OK;
+}
+
+static enum err edit_noted(struct exchange *x, struct head *h)
 {
 	enum err err = OK;
 
 	for (const struct note *n = x->notes; n && err == OK; n = n->next)
-		err = edit(h, &n->mod, 1);
+		err = n->mods->op == HEADER_VARY ? head_vary(h, n->mods->value, &x->arena) : edit(h, n->mods, n->n);
 	return err;
 }
 

@@ -23,6 +23,8 @@ enum cause forward_own_answer(struct exchange *x, struct head *h, bool edits) MU
 /* Has whatever answer goes to the client changed so, whether an endpoint's or ours; before the route's own edits.
  * `name` and `value` are borrowed for as long as the exchange lives.  ERR_MEM. */
 MUST_USE enum err forward_note(struct exchange *x, enum header_op op, struct str name, struct str value);
+/* The same for several, borrowed likewise. */
+MUST_USE enum err forward_notes(struct exchange *x, const struct header_mod *mods, unsigned n);
 
 /* "http" or "https": what the client speaks, as far as we know or a trusted peer says. */
 struct str forward_scheme(const struct exchange *x, const struct head *h);

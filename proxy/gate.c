@@ -9,12 +9,16 @@
 #include "lib/base/check.h"
 #include "proxy/admit.h"
 #include "proxy/ask.h"
+#include "proxy/gate_basic.h"
+#include "proxy/gate_cors.h"
 
 #define EDIT_ROOM 32	/* fields that gates and the listener may add to a head that was held */
 
 static gate_fn *const gates[POLICY_N] = {
 	[POLICY_ADDRESSES] = admit_addresses,
+	[POLICY_CORS] = gate_cors,
 	[POLICY_RATE] = admit_rate,
+	[POLICY_BASIC] = gate_basic,
 	[POLICY_AUTH] = ask_auth,
 };
 
@@ -33,6 +37,10 @@ static enum gate_said ask_from(struct exchange *x, struct head *h, unsigned firs
 			CHECK(x->held);
 			x->held->gate = i;
 			exchange_move(x, MOVE_HOLD);
+			if (x->client->t.flags & CONN_BROKEN) {	/* and no event will tell of it again */
+				exchange_cut(x, CAUSE_CLIENT_LEFT);
+				return GATE_STOP;
+			}
 		}
 		return said;
 	}

@@ -134,6 +134,11 @@ void local_relay(struct exchange *x, enum cause cause, const struct head *said, 
 	answer(x, &l);
 }
 
+void local_empty(struct exchange *x, unsigned status)
+{
+	answer(x, &(struct local){ .status = status, .edits = true });
+}
+
 void local_route(struct exchange *x, const struct head *request)
 {
 	const struct route_spec *r = &x->route->spec;

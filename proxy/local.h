@@ -10,6 +10,8 @@ void local_cause(struct exchange *x, enum cause cause);
 /* Answers with what another service said: status, fields and body are lent for the call.  `cause` says why it was
  * asked to.  The exchange is in PHASE_NEW or PHASE_HELD. */
 void local_relay(struct exchange *x, enum cause cause, const struct head *said, struct str body);
+/* Answers with a status and no body. */
+void local_empty(struct exchange *x, unsigned status);
 /* Answers as a redirect or answer route says. */
 void local_route(struct exchange *x, const struct head *request);
 

@@ -6,6 +6,8 @@
 #include "conf/conf.h"
 #include "dispatch/addresses.h"
 #include "dispatch/auth.h"
+#include "dispatch/basic.h"
+#include "dispatch/cors.h"
 #include "dispatch/limits.h"
 #include "dispatch/mirror.h"
 #include "lib/base/check.h"
@@ -71,6 +73,38 @@ static bool limits_make(struct policies *p, const struct conf_route *c, struct p
 	return *out;
 }
 
+static struct cors_list list_of(const struct conf_str_list *l)
+{
+	return (struct cors_list){ l->items, (uint16_t)l->count };
+}
+
+static bool cors_make(struct policies *p, const struct conf_route *c, struct policy_part **out)
+{
+	const struct conf_cors *s = &c->cors;
+	struct cors_spec spec = {
+		.origins = list_of(&s->origins), .methods = list_of(&s->methods), .headers = list_of(&s->headers),
+		.expose = list_of(&s->expose), .credentials = s->credentials,
+		.max_age = s->max_age == CONF_NO_LIMIT ? CORS_NO_AGE : (uint32_t)(s->max_age / 1000),
+	};
+
+	if (s->on)
+		*out = cors_new(&spec, &p->err);
+	return !s->on || *out;
+}
+
+static bool basic_make(struct policies *p, const struct conf_route *c, struct policy_part **out)
+{
+	const struct conf_basic_auth *b = &c->basic_auth;
+	struct basic_spec spec = { .realm = b->realm, .user_header = b->user_header, .forward = b->forward };
+
+	if (!b->file.n)
+		return true;
+	spec.users = users_read(&p->users, p->file, b->file, &p->err);
+	if (spec.users)
+		*out = basic_new(&spec, &p->err);
+	return *out;
+}
+
 #define NAMES_MAX 100	/* conf has no longer lists */
 
 static struct auth_names names_of(const struct conf_header_list *list, struct str to[NAMES_MAX])
@@ -119,7 +153,9 @@ static const struct {
 	bool shared;	/* its part has no state of its own */
 } makers[POLICY_N] = {
 	[POLICY_ADDRESSES] = { addresses_make, true },
+	[POLICY_CORS] = { cors_make, true },
 	[POLICY_RATE] = { limits_make, false },
+	[POLICY_BASIC] = { basic_make, true },
 	[POLICY_AUTH] = { auth_make, true },
 	[POLICY_MIRROR] = { mirror_make, false },
 };
@@ -174,4 +210,5 @@ void policies_fini(struct policies *p)
 {
 	for (unsigned i = 0; i < POLICY_N; i++)
 		policy_part_unref(p->last[i]);
+	users_free(p->users);
 }

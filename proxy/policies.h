@@ -7,14 +7,18 @@
 #include <stddef.h>
 #include "dispatch/error.h"
 #include "dispatch/policy.h"
+#include "lib/base/str.h"
+#include "proxy/users.h"
 
 struct conf_cidr_list;
 struct conf_route;
 struct networks;
 
-/* While a snapshot is made; all zero to begin with. */
+/* While a snapshot is made; all zero but `file` to begin with. */
 struct policies {
 	struct policy_part *last[POLICY_N];	/* owned references: what the route before had */
+	struct str file;			/* borrowed: the configuration's, where relative paths begin */
+	struct users_file *users;		/* owned: files that were read */
 	struct snapshot_error err;		/* why one could not be made */
 };
 

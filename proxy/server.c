@@ -191,7 +191,9 @@ static enum server_exit prepare(struct main *m, const struct conf *c)
 		m->server.rates = rate_table_new(m->settings->rate_memory);
 	if (m->settings && m->endpoints && m->server.rates)
 		m->snapshot = settings_snapshot(c, m->endpoints, &err);
-	if (m->snapshot)
+	if (m->snapshot && m->settings->hasher_threads)
+		m->server.hasher = hasher_new(m->settings->hasher_threads, &m->server.budget);
+	if (m->snapshot && (m->server.hasher || !m->settings->hasher_threads))
 		return SERVER_OK;
 	log_error("the configuration cannot be used: %s", err.text[0] ? err.text : "out of memory");
 	return err.err == ERR_SYNTAX ? SERVER_REFUSED : SERVER_FAILED;
@@ -406,6 +408,7 @@ static void remove_unix_sockets(const struct main *m)
 
 static void clean_up(struct main *m)
 {
+	hasher_free(m->server.hasher);
 	for (unsigned i = 0; i < m->n_workers; i++)
 		worker_free(m->workers[i]);
 	mem_free(m->workers);

@@ -9,6 +9,7 @@
 #include "lib/base/err.h"
 
 struct conf;
+struct hasher;
 struct loop;
 struct rate_table;
 struct tls;
@@ -21,6 +22,7 @@ struct server {
 	struct rate_table *rates;	/* owned: buckets of all rate limits */
 	_Atomic bool rates_used;	/* there may be some, so that they are to be looked after */
 	struct tls *tls;		/* owned: the TLS of listeners and services; NULL: they have none */
+	struct hasher *hasher;		/* owned; NULL: no route asks for passwords */
 	struct loop *loop;		/* owned: the main thread's; woken for what is asked of it here */
 };
 

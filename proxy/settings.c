@@ -11,6 +11,7 @@
 #include "conf/conf.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "proxy/hasher.h"
 #include "proxy/policies.h"
 
 #define FDS_OWN 32		/* descriptors that the process needs besides connections, and a few a worker */
@@ -158,6 +159,9 @@ struct settings *settings_new(const struct conf *c)
 	s->rate_memory = c->limits.rate_memory;
 	s->handshakes = 128;
 	s->calls = c->limits.calls;
+	for (size_t i = 0; i < c->route_count && !s->hasher_threads; i++)
+		if (c->routes[i].basic_auth.file.n)
+			s->hasher_threads = hasher_threads(processors());
 	s->connections = c->limits.connections;
 	count_fds(s);
 	return s;
@@ -437,7 +441,7 @@ static struct snapshot *make_snapshot(const struct conf *c, struct endpoint_tabl
 	struct snapshot_route *routes;
 	struct snapshot *s = NULL;
 	struct arena a;
-	struct policies policies = {0};
+	struct policies policies = { .file = c->file };
 	size_t made = 0;
 	bool whole = true;
 

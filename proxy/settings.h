@@ -55,6 +55,7 @@ struct settings {
 	struct socket_limits socket;
 	struct timeouts timeouts;
 	uint32_t replay;	/* bytes of a request body kept for a retry */
+	unsigned hasher_threads;	/* that look at passwords; 0: no route asks for any */
 	uint32_t queue;		/* bytes of one dispatch queue */
 	size_t rate_memory;	/* bytes of all buckets of rate limits */
 	uint32_t handshakes;	/* TLS handshakes under way in one worker; more wait */

@@ -23,6 +23,7 @@
 #include "proxy/call.h"
 #include "proxy/client.h"
 #include "proxy/exchange.h"
+#include "proxy/gate_basic.h"
 #include "proxy/log.h"
 #include "proxy/lease.h"
 #include "proxy/pool.h"
@@ -400,6 +401,8 @@ static void letters(struct worker *w)
 	letter = atomic_exchange_explicit(&w->letters, 0, memory_order_acquire);
 	if ((letter & WORKER_DRAIN) && !w->draining)
 		drain(w);
+	if (letter & WORKER_VERDICT)
+		gate_basic_verdicts(w);
 	if (letter & WORKER_CUT)
 		cut(w);
 }
@@ -557,6 +560,11 @@ static size_t power_of_two(size_t n)
 	return p;
 }
 
+static void tell_verdict(void *arg)
+{
+	worker_tell(arg, WORKER_VERDICT);
+}
+
 struct worker *worker_new(struct server *server, const struct settings *settings, struct snapshot *snapshot, unsigned index)
 {
 	struct worker *w = mem_zalloc(sizeof *w);
@@ -568,6 +576,7 @@ struct worker *worker_new(struct server *server, const struct settings *settings
 	w->snapshot = snapshot_ref(snapshot);
 	w->index = index;
 	budget_init(&w->budget, &server->budget);
+	hasher_port_init(&w->hasher, tell_verdict, w);
 	make_slabs(w);
 	make_lists(w);
 	clock_read(w);
@@ -610,6 +619,7 @@ void worker_free(struct worker *w)
 		if (w->acceptors[i].t.fd >= 0)
 			close(w->acceptors[i].t.fd);
 	pool_free_all(w);
+	hasher_port_fini(&w->hasher);
 	loop_free(w->loop);
 	h1_shared_free(w->h1_server);
 	h1_shared_free(w->h1_upstream);

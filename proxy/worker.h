@@ -12,6 +12,7 @@
 #include "lib/net/loop.h"
 #include "proxy/cause.h"
 #include "proxy/conn.h"
+#include "proxy/hasher.h"
 #include "proxy/settings.h"
 
 /* Read at most this much of one connection in one go, and in one visit. */
@@ -109,7 +110,8 @@ struct worker {
 	uint32_t accept_refused_ms;
 	bool draining;			/* no new connections, answers close theirs; ends when none is left */
 	bool cutting;			/* and those that are left are ended */
-	_Atomic unsigned letters;	/* WORKER_DRAIN, WORKER_CUT: from other threads */
+	_Atomic unsigned letters;	/* WORKER_DRAIN and so on: from other threads */
+	struct hasher_port hasher;	/* what comes with WORKER_VERDICT */
 
 	uint64_t id_seed[2], id_count;	/* for request ids */
 	char id_prefix[16];		/* id_seed[0] in hex, made at first use */
@@ -120,6 +122,7 @@ struct worker {
 
 #define WORKER_DRAIN 1u	/* stop accepting, finish what runs, then end */
 #define WORKER_CUT 2u	/* end now, what runs is cut */
+#define WORKER_VERDICT 4u	/* passwords were looked at */
 
 /* NULL: no memory or no descriptor; errno says which. */
 struct worker *worker_new(struct server *server, const struct settings *settings, struct snapshot *snapshot, unsigned index) MUST_USE;
@@ -129,7 +132,7 @@ MUST_USE enum err worker_listen(struct worker *w, unsigned listener, int fd);
 void worker_run(struct worker *w);
 /* One turn of that: for simulations. */
 void worker_turn(struct worker *w);
-/* CHECKs that nothing is left over. */
+/* CHECKs that nothing is left over.  Behind hasher_free, whose threads tell workers. */
 void worker_free(struct worker *w);
 
 /* From any thread, and from signal handlers. */

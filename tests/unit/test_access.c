@@ -61,7 +61,7 @@ static void test_text_line(void **state)
 	assert_string_equal(format(false, &r), "2001-09-09T01:46:40.123Z client=192.0.2.1 client_port=5678 "
 		"listener=\"web\" method=\"GET\" authority=\"a.example\" target=\"/x?y=1\" protocol=HTTP/1.1 status=200 "
 		"bytes_in=0 bytes_out=18446744073709551615 duration_us=12345 connect_us=- first_byte_us=99 "
-		"route=\"r\" service=\"s\" endpoint=\"10.0.0.1:80\" cause=- fault=- retries=10 request_id=- referer=- "
+		"route=\"r\" service=\"s\" endpoint=\"10.0.0.1:80\" cause=- fault=- retries=10 request_id=- user=- referer=- "
 		"user_agent=\"curl/8 (x)\" flags=r");
 	r.client_family = AF_UNSPEC;
 	r.http_major = 2;
@@ -80,7 +80,7 @@ static void test_json_line(void **state)
 		"\"client_port\":5678,\"listener\":\"web\",\"method\":\"GET\",\"authority\":\"a.example\",\"target\":\"/x?y=1\","
 		"\"protocol\":\"HTTP/1.1\",\"status\":200,\"bytes_in\":0,\"bytes_out\":18446744073709551615,"
 		"\"duration_us\":12345,\"connect_us\":null,\"first_byte_us\":99,\"route\":\"r\",\"service\":\"s\","
-		"\"endpoint\":\"10.0.0.1:80\",\"cause\":null,\"fault\":null,\"retries\":10,\"request_id\":null,\"referer\":null,"
+		"\"endpoint\":\"10.0.0.1:80\",\"cause\":null,\"fault\":null,\"retries\":10,\"request_id\":null,\"user\":null,\"referer\":null,"
 		"\"user_agent\":\"curl/8 (x)\",\"reused\":true,\"client_closed\":false,\"upgrade\":false,\"cut\":false}");
 }
 
@@ -203,24 +203,24 @@ static struct str random_bytes(char *room, size_t max)
 
 static void test_json_of_random_bytes(void **state)
 {
-	static char room[11][3000];
+	static char room[12][3000];
 
 	(void)state;
 	for (int i = 0; i < 3000; i++) {
 		struct access_record r = record();
-		struct str *all[11] = {&r.listener, &r.method, &r.authority, &r.target, &r.route, &r.service,
-			&r.endpoint, &r.cause, &r.request_id, &r.referer, &r.user_agent};
+		struct str *all[12] = {&r.listener, &r.method, &r.authority, &r.target, &r.route, &r.service,
+			&r.endpoint, &r.cause, &r.request_id, &r.user, &r.referer, &r.user_agent};
 		char target[ACCESS_LINE_MAX];
 		size_t n = 0;
 		const char *line;
 
-		for (int k = 0; k < 11; k++)
+		for (int k = 0; k < 12; k++)
 			*all[k] = random_bytes(room[k], i % 2 ? 3000 : 60);
 		r.time_unix_ms = rng();
 		r.bytes_in = rng();
 		r.retries = rng();
 		line = format(true, &r);
-		assert_int_equal(read_object(line, "target", target, &n), 27);
+		assert_int_equal(read_object(line, "target", target, &n), 28);
 		if (i % 2 == 0) {	/* too short for a cut: the very bytes come back */
 			assert_int_equal(n, r.target.n);
 			assert_memory_equal(target, r.target.p, n);
@@ -266,7 +266,7 @@ static void test_longest_line(void **state)
 	(void)state;
 	memset(raw, 0xff, sizeof(raw));
 	r.listener = r.method = r.authority = r.target = r.route = r.service = r.endpoint = r.cause =
-		r.request_id = r.referer = r.user_agent = (struct str){raw, sizeof(raw)};
+		r.request_id = r.user = r.referer = r.user_agent = (struct str){raw, sizeof(raw)};
 	r.client_family = AF_INET6;
 	memset(r.client_addr, 0xee, 16);
 	r.bytes_in = UINT64_MAX;
