@@ -291,7 +291,7 @@ static const struct conf_key keys[] = {
 	 .doc = "how long a browser may keep the answer to a preflight; off: as long as it likes, mostly 5 seconds"},
 
 	{CONF_BASIC_AUTH, "file", CONF_T_FILE, AT(conf_basic_auth, file), .required = true,
-	 .doc = "users and the hashes of their passwords, as htpasswd writes it; a relative path begins where this file is"},
+	 .doc = "users and the hashes of their passwords, as htpasswd writes it; a relative path begins where the configuration is"},
 	{CONF_BASIC_AUTH, "realm", CONF_T_VALUE, AT(conf_basic_auth, realm), .fallback = "restricted",
 	 .doc = "what a browser shows when it asks for the password"},
 	{CONF_BASIC_AUTH, "user_header", CONF_T_HEADER, AT(conf_basic_auth, user_header), .fallback = "off",

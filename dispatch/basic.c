@@ -55,7 +55,7 @@ static void basic_free(struct policy_part *p)
 	mem_free(p);
 }
 
-static const struct policy_kind kind = { basic_same, basic_free };
+static const struct policy_kind kind = { .same = basic_same, .free = basic_free };
 
 static char *put(char *to, struct str s)
 {

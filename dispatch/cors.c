@@ -127,7 +127,7 @@ static void cors_free(struct policy_part *p)
 	mem_free(p);
 }
 
-static const struct policy_kind kind = { cors_same, cors_free };
+static const struct policy_kind kind = { .same = cors_same, .free = cors_free };
 
 struct policy_part *cors_new(const struct cors_spec *s, struct snapshot_error *err)
 {
