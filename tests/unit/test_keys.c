@@ -31,6 +31,8 @@ static const char *const samples[CONF_TYPES] = {
 	[CONF_T_DEFAULTS] = "{}", [CONF_T_RATE_LIMITS] = "10/s", [CONF_T_RATE] = "10/s", [CONF_T_RATE_BY] = "route",
 	[CONF_T_RATE_HEADER] = "Zz", [CONF_T_SERVICE_NAME] = "zz", [CONF_T_QUERY_PATH] = "/zz?z", [CONF_T_SIGN_IN] = "/zz",
 	[CONF_T_SHARE] = "25%",
+	[CONF_T_BASIC_AUTH] = "{file: zz}", [CONF_T_FILE] = "zz", [CONF_T_HEADER] = "Zz",
+	[CONF_T_CORS] = "{origins: 'https://zz.test'}", [CONF_T_ORIGINS] = "'https://zz.test'", [CONF_T_FIELD_NAMES] = "[Zz, Yy]",
 };
 
 /* How a map stands in the key that holds it: what is before it and behind it. */
@@ -39,12 +41,14 @@ static const char *const holds[CONF_TYPES][2] = {
 	[CONF_T_SERVICES] = {"{zz: {", "}}"}, [CONF_T_HEADER_PAIRS] = {"{Zz: {", "}}"},
 	[CONF_T_QUERY_PAIRS] = {"{zz: {", "}}"}, [CONF_T_PATH] = {"{", "}"}, [CONF_T_MAP] = {"{", "}"},
 	[CONF_T_DEFAULTS] = {"{", "}"}, [CONF_T_RATE_LIMITS] = {"[{", "}]"}, [CONF_T_RATE_BY] = {"{", "}"},
+	[CONF_T_BASIC_AUTH] = {"{", "}"}, [CONF_T_CORS] = {"{", "}"},
 };
 
 /* What every text is good for. */
 static bool takes_any_text(enum conf_type type)
 {
-	return type == CONF_T_TEXT || type == CONF_T_VALUE || type == CONF_T_PATH_REGEX || type == CONF_T_PATTERN;
+	return type == CONF_T_TEXT || type == CONF_T_VALUE || type == CONF_T_PATH_REGEX || type == CONF_T_PATTERN ||
+		type == CONF_T_FILE;
 }
 
 /* What a member `key` of a map of `noun` cannot be without, beside the keys that are required. */
@@ -273,6 +277,16 @@ static bool rate_bys_same(const struct conf_rate_limit *a, const struct conf_rat
 	return a->by == b->by;
 }
 
+static bool basic_auths_same(const struct conf_basic_auth *a, const struct conf_basic_auth *b)
+{
+	return str_eq(a->file, b->file);
+}
+
+static bool cors_same(const struct conf_cors *a, const struct conf_cors *b)
+{
+	return a->on == b->on && strs_same(&a->origins, &b->origins);
+}
+
 static bool listens_same(const struct conf *a, const struct conf *b)
 {
 	return a->listen_count == b->listen_count && str_eq(a->listens->address.text, b->listens->address.text);
@@ -291,6 +305,7 @@ static bool value_same(const struct conf_key *k, const void *a, const void *b)
 	case CONF_T_BOOL:
 		return *(const bool *)a == *(const bool *)b;
 	case CONF_T_TOKEN: case CONF_T_TEXT: case CONF_T_VALUE: case CONF_T_QUERY_PATH: case CONF_T_SIGN_IN:
+	case CONF_T_HEADER: case CONF_T_FILE:
 		return str_eq(*(const struct str *)a, *(const struct str *)b);
 	case CONF_T_SINK:
 		return sinks_same(a, b);
@@ -308,6 +323,10 @@ static bool value_same(const struct conf_key *k, const void *a, const void *b)
 		return rates_same(a, b);
 	case CONF_T_RATE_BY:
 		return rate_bys_same(a, b);
+	case CONF_T_BASIC_AUTH:
+		return basic_auths_same(a, b);
+	case CONF_T_CORS:
+		return cors_same(a, b);
 	default:
 		return true;
 	}
@@ -322,7 +341,7 @@ static const char *base_of(const struct conf *c, enum conf_noun noun)
 	if (!k || !base)
 		return base;
 	switch (k->type) {
-	case CONF_T_MAP:
+	case CONF_T_MAP: case CONF_T_BASIC_AUTH: case CONF_T_CORS:
 		return base + k->at;
 	case CONF_T_LISTENS:
 		return (const char *)c->listens;
