@@ -159,3 +159,13 @@ def test_defaults_can_be_undone(stage):
                     more="defaults: {cors: {origins: '*'}}\n")
     c = stage.client(p)
     assert cors(c.get("/off", "Origin: " + APP)) == {} and cors(c.get("/")) == {"Allow-Origin": "*"}
+
+
+@pytest.mark.parametrize("key,field", [
+    ("methods: PATCH", ("Allow-Methods", "PATCH")), ("headers: [A, b]", ("Allow-Headers", "A, b")), ("expose: C", ("Expose-Headers", "C")),
+    ("credentials: on", ("Allow-Credentials", "true")), ("max_age: 90s", ("Max-Age", "90")), ("max_age: 0s", ("Max-Age", "0")),
+    ("credentials: off", None), ("max_age: off", None),
+])
+def test_each_key_is_a_field(stage, key, field):
+    o, p = world(stage, "{origins: %s, %s}" % (APP, key))
+    assert cors(preflight(stage.client(p), APP)) == dict([("Allow-Origin", APP)] + ([field] if field else []))
