@@ -22,8 +22,8 @@
 	CAUSE(ODD_PATH, "odd_path", 400, "", "the path has dot segments, empty segments or an encoded slash") \
 	CAUSE(PATH_REDIRECT, "path_redirect", 308, "", "the path has a normal form") \
 	CAUSE(UNDERSCORE, "underscore", 400, "", "a field name contains an underscore") \
-	CAUSE(AUTH_REQUIRED, "auth_required", 401, "", "a user and a password are needed") \
-	CAUSE(AUTH_FAILED, "auth_failed", 401, "", "user or password are wrong") \
+	CAUSE(BASIC_REQUIRED, "basic_required", 401, "", "a user and a password are needed") \
+	CAUSE(BASIC_FAILED, "basic_failed", 401, "", "user or password are wrong") \
 	CAUSE(CORS_REFUSED, "cors_refused", 403, "", "pages of this origin may not use this route") \
 	CAUSE(MAX_FORWARDS, "max_forwards", 200, "", "Max-Forwards is 0, so it is the proxy that answers") \
 	CAUSE(TRACE_HERE, "trace_here", 501, "http_request_denied", "TRACE is not answered by the proxy itself") \
@@ -70,8 +70,8 @@
 	/* ours */ \
 	CAUSE(NO_MEMORY, "no_memory", 503, "proxy_internal_error", "the proxy is out of memory") \
 	CAUSE(NO_DESCRIPTORS, "no_descriptors", 503, "proxy_internal_error", "the proxy is out of file descriptors") \
-	CAUSE(AUTH_BUSY, "auth_busy", 503, "proxy_internal_error", "too many passwords wait to be looked at") \
-	CAUSE(AUTH_ERROR, "auth_error", 500, "proxy_internal_error", "the password could not be looked at") \
+	CAUSE(BASIC_BUSY, "basic_busy", 503, "proxy_internal_error", "too many passwords wait to be looked at") \
+	CAUSE(BASIC_ERROR, "basic_error", 500, "proxy_internal_error", "the password could not be looked at") \
 	CAUSE(DRAINED, "drained", 0, "", "the proxy shut down")
 
 enum cause {

@@ -42,18 +42,18 @@ static enum cause credentials(const struct head *h, char *room, struct str *user
 		if (h->field[i].id != FIELD_AUTHORIZATION)
 			continue;
 		if (f)
-			return CAUSE_AUTH_FAILED;
+			return CAUSE_BASIC_FAILED;
 		f = &h->field[i];
 	}
 	if (!f)
-		return CAUSE_AUTH_REQUIRED;
+		return CAUSE_BASIC_REQUIRED;
 	switch (basic_read(field_value(f), room, user, password)) {
 	case BASIC_OK:
 		return CAUSE_NONE;
 	case BASIC_NONE:
-		return CAUSE_AUTH_REQUIRED;
+		return CAUSE_BASIC_REQUIRED;
 	default:
-		return CAUSE_AUTH_FAILED;
+		return CAUSE_BASIC_FAILED;
 	}
 }
 
@@ -63,13 +63,13 @@ static enum cause verdict_cause(enum hasher_verdict v)
 	case HASHER_RIGHT:
 		return CAUSE_NONE;
 	case HASHER_WRONG:
-		return CAUSE_AUTH_FAILED;
+		return CAUSE_BASIC_FAILED;
 	case HASHER_BUSY:
-		return CAUSE_AUTH_BUSY;
+		return CAUSE_BASIC_BUSY;
 	default:
 		LOG_RATE(LEVEL_ERROR, "a password could not be looked at: there is no memory or no thread for it, or the system "
 			 "does not have the hash of its form");
-		return CAUSE_AUTH_ERROR;
+		return CAUSE_BASIC_ERROR;
 	}
 }
 

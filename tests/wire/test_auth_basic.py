@@ -54,7 +54,7 @@ def test_others_do_not(stage):
         assert a.get("WWW-Authenticate") == r'Basic realm="the \"back\" office", charset="UTF-8"'
     assert c.get("/", basic("alice", "secret")).status == 200     # the connection goes on
     causes = [line["cause"] for line in p.log(11)]
-    assert causes == ["auth_required"] * 2 + ["auth_failed"] * 8 + [None]
+    assert causes == ["basic_required"] * 2 + ["basic_failed"] * 8 + [None]
     assert len(o.requests) == 1
     assert all(line["user"] is None for line in p.log(10))
 
@@ -72,7 +72,7 @@ def test_odd_credentials_are_nobodys(stage, value):
     c = stage.client(p)
     assert c.get("/", "Authorization: " + value).status == 401
     assert c.get("/", basic("alice", "secret")).status == 200
-    assert p.log(1)[0]["cause"] == "auth_failed" and len(o.requests) == 1
+    assert p.log(1)[0]["cause"] == "basic_failed" and len(o.requests) == 1
 
 
 def test_two_credentials_are_none(stage):
@@ -148,7 +148,7 @@ def test_a_client_that_leaves_while_its_password_is_looked_at(stage):
     a = stage.client(p).get("/", basic("slow", "aaaaaaaa"))
     assert a.status == 200
     causes = [line["cause"] for line in p.log(5)]
-    assert causes.count("client_left") >= 2 and set(causes) <= {"client_left", "auth_failed", None}
+    assert causes.count("client_left") >= 2 and set(causes) <= {"client_left", "basic_failed", None}
     assert stage.client(p).get("/", basic("slow", "aaaaaaaa")).status == 200
 
 
@@ -193,7 +193,7 @@ def test_a_full_queue_of_passwords_is_503(stage):
     c = stage.client(p)
     for i in range(600):
         stage.client(p).request("GET", "/", basic("slow", "%d %s" % (i, "x" * 240)))
-    lines = wait_until(lambda: [l for l in p.log(len(p.out.lines)) if l["cause"] == "auth_busy"], "a 503")
+    lines = wait_until(lambda: [l for l in p.log(len(p.out.lines)) if l["cause"] == "basic_busy"], "a 503")
     assert lines[0]["status"] == 503
     assert c.get("/open").status == 200
 
