@@ -191,21 +191,6 @@ static void cert_free(struct tls_cert *c)
 	mem_free(c);
 }
 
-/* Whether OpenSSL would show it: it has a security level of its own. */
-static enum err try_use(struct tls_cert *c, struct tls_error *e)
-{
-	SSL_CTX *ctx = SSL_CTX_new(TLS_method());
-	char why[128];
-	bool good = ctx && SSL_CTX_use_cert_and_key(ctx, c->leaf, c->key, c->chain, 1) == 1;
-
-	SSL_CTX_free(ctx);
-	if (good)
-		return OK;
-	if (!ctx)
-		return tls_error_set(e, ERR_MEM, TLS_PART_CERT, "no memory");
-	return tls_error_set(e, ERR_SYNTAX, TLS_PART_CERT, "cannot be used: %s", tls_error_reason(why, sizeof(why)));
-}
-
 struct tls_cert *tls_cert_new(struct str chain, struct str key, struct tls_error *e)
 {
 	struct tls_cert *c = mem_zalloc(sizeof(*c));
@@ -216,7 +201,7 @@ struct tls_cert *tls_cert_new(struct str chain, struct str key, struct tls_error
 	}
 	c->refs = 1;
 	ERR_clear_error();
-	if (read_chain(c, chain, e) != OK || read_key(c, key, e) != OK || check_pair(c, e) != OK || try_use(c, e) != OK)
+	if (read_chain(c, chain, e) != OK || read_key(c, key, e) != OK || check_pair(c, e) != OK)
 		goto fail;
 	if (!unix_time(X509_get0_notBefore(c->leaf), &c->not_before) || !unix_time(X509_get0_notAfter(c->leaf), &c->not_after)) {
 		tls_error_set(e, ERR_SYNTAX, TLS_PART_CERT, "has no readable dates");
@@ -306,11 +291,13 @@ bool tls_cert_serves(const struct tls_cert *c, struct str host)
 	return false;
 }
 
-enum err tls_cert_use(const struct tls_cert *c, SSL *ssl)
+enum err tls_cert_use(const struct tls_cert *c, SSL *ssl, struct tls_error *e)
 {
+	char why[128];
+
 	if (SSL_use_cert_and_key(ssl, c->leaf, c->key, c->chain, 1) == 1)
 		return OK;
-	bool memory = ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_MALLOC_FAILURE;
-	ERR_clear_error();
-	return memory ? ERR_MEM : ERR_SYNTAX;
+	if (ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_MALLOC_FAILURE)
+		return tls_error_set(e, ERR_MEM, TLS_PART_CERT, "no memory");
+	return tls_error_set(e, ERR_SYNTAX, TLS_PART_CERT, "cannot be used: %s", tls_error_reason(why, sizeof(why)));
 }

@@ -41,7 +41,7 @@ struct str tls_cert_name(const struct tls_cert *c, size_t i);
 bool tls_cert_serves(const struct tls_cert *c, struct str host);
 
 /* What `ssl` shows to its peer, beside others of another kind.  ERR_MEM, or ERR_SYNTAX when OpenSSL will not (a
- * key too short for its security level, say). */
-MUST_USE enum err tls_cert_use(const struct tls_cert *c, struct ssl_st *ssl);
+ * key too short for its security level, say: that depends on the SSL_CTX); *e (may be NULL) says why. */
+MUST_USE enum err tls_cert_use(const struct tls_cert *c, struct ssl_st *ssl, struct tls_error *e);
 
 #endif

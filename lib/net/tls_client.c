@@ -148,6 +148,8 @@ static enum err client_fill(struct tls_client *c, const struct tls_client_spec *
 	c->ctx = tls_ctx_new(false, &common, e);
 	if (!c->ctx)
 		return ERR_SYNTAX;
+	if (c->cert && (err = tls_ctx_try(c->ctx, c->cert, e)) != OK)
+		return err;
 	if ((err = set_alpn(c->ctx, spec, e)) != OK || (err = set_trust(c->ctx, spec, e)) != OK)
 		return err;
 	SSL_CTX_set_session_cache_mode(c->ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
@@ -228,7 +230,7 @@ enum err tls_client_ssl(const struct tls_client *c, struct str name, struct tls_
 	memcpy(text, name.p, name.n);
 	text[name.n] = '\0';
 	ssl = SSL_new(c->ctx);
-	if (!ssl || !set_name(c, ssl, text) || (c->cert && tls_cert_use(c->cert, ssl) != OK) ||
+	if (!ssl || !set_name(c, ssl, text) || (c->cert && tls_cert_use(c->cert, ssl, NULL) != OK) ||
 			!SSL_set_ex_data(ssl, resume_index, resume) || (resume && !resume_use(resume, ssl))) {
 		SSL_free(ssl);
 		ERR_clear_error();

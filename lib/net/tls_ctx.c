@@ -60,6 +60,15 @@ SSL_CTX *tls_ctx_new(bool server, const struct tls_ctx_spec *spec, struct tls_er
 	return ctx;
 }
 
+enum err tls_ctx_try(SSL_CTX *ctx, const struct tls_cert *cert, struct tls_error *e)
+{
+	SSL *ssl = SSL_new(ctx);
+	enum err err = ssl ? tls_cert_use(cert, ssl, e) : tls_error_set(e, ERR_MEM, TLS_PART_CERT, "no memory");
+
+	SSL_free(ssl);
+	return err;
+}
+
 /* --- trust --- */
 
 static BIO *bio_of(struct str pem)

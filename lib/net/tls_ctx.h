@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "lib/base/str.h"
+#include "lib/net/tls_cert.h"
 #include "lib/net/tls_error.h"
 
 struct tls_ctx_spec {	/* as in the specification of either end */
@@ -20,5 +21,8 @@ SSL_CTX *tls_ctx_new(bool server, const struct tls_ctx_spec *spec, struct tls_er
 /* Verifies peers against the authorities in `ca` and what `crl` (may be empty) revokes, both PEM; `names`: and tells
  * peers which they are. */
 MUST_USE enum err tls_ctx_trust(SSL_CTX *ctx, struct str ca, struct str crl, bool names, struct tls_error *e);
+
+/* Whether SSL objects of `ctx` can show it: asked when a configuration is read, so that no handshake learns it. */
+MUST_USE enum err tls_ctx_try(SSL_CTX *ctx, const struct tls_cert *cert, struct tls_error *e);
 
 #endif

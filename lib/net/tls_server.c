@@ -244,6 +244,13 @@ static enum err server_fill(struct tls_server *s, const struct tls_server_spec *
 	s->ctx = tls_ctx_new(true, &common, e);
 	if (!s->ctx)
 		return ERR_SYNTAX;
+	for (unsigned i = 0; i < s->n_certs; i++) {
+		if ((err = tls_ctx_try(s->ctx, s->certs[i], e)) != OK) {
+			if (e)
+				e->index = i;
+			return err;
+		}
+	}
 	if ((err = index_names(s, e)) != OK || (err = set_alpn(s, spec, e)) != OK || (err = set_clients(s, spec, e)) != OK ||
 			(err = set_tickets(s, spec, e)) != OK)
 		return err;
@@ -306,7 +313,7 @@ SSL *tls_server_ssl(const struct tls_server *s, const struct tls_group *g)
 	bool good = ssl && set_binding(s, g, ssl);
 
 	for (int kind = 0; kind < TLS_CERT_KINDS && good; kind++)
-		good = !g->cert[kind] || tls_cert_use(g->cert[kind], ssl) == OK;
+		good = !g->cert[kind] || tls_cert_use(g->cert[kind], ssl, NULL) == OK;
 	if (!good) {
 		SSL_free(ssl);
 		ERR_clear_error();

@@ -195,7 +195,6 @@ static void assert_refused(const struct pem *chain, const struct pem *key, enum 
 static void certificates_refused(void **state)
 {
 	struct pem none = {0}, chain = {0}, key = {0}, rsa_key = {0}, locked = {0}, both = {0}, many = {0}, cut, text = {0};
-	struct tls_made small;
 
 	(void)state;
 	pem_cert(&chain, &a_ec);
@@ -226,12 +225,6 @@ static void certificates_refused(void **state)
 	cut = key;
 	cut.text[60] = '!';
 	assert_refused(&chain, &cut, TLS_PART_KEY, "cannot be read");
-	tls_made_init(&small, "RSA-1024", "small.example", NULL);
-	struct pem small_chain = {0}, small_key = {0};
-	pem_cert(&small_chain, &small);
-	pem_key(&small_key, &small, NULL);
-	assert_refused(&small_chain, &small_key, TLS_PART_CERT, "key too small");
-	tls_made_fini(&small);
 }
 
 /* --- handshakes --- */
@@ -415,6 +408,18 @@ static void server_refused(struct tls_server_spec spec, enum tls_part part, cons
 	assert_null(tls_server_new(&spec, NULL));
 }
 
+static void client_refused(struct tls_client_spec spec, enum tls_part part, const char *text)
+{
+	struct tls_error e = {0};
+
+	assert_null(tls_client_new(&spec, &e));
+	assert_int_equal(e.err, ERR_SYNTAX);
+	assert_int_equal(e.part, part);
+	if (!strstr(e.text, text))
+		fail_msg("'%s' is not in '%s'", text, e.text);
+	assert_int_equal(ERR_peek_error(), 0);
+}
+
 static void servers_refused(void **state)
 {
 	const struct tls_cert *again = cert_named("x", "DNS:c.example,DNS:a.example");
@@ -428,6 +433,17 @@ static void servers_refused(void **state)
 	assert_null(tls_server_new(&twice, &e));
 	assert_int_equal(e.index, 3);
 	tls_cert_unref(again);
+	/* what OpenSSL would not show is told here, and not at a handshake */
+	struct tls_made made;
+	tls_made_init(&made, "RSA-1024", "small.example", NULL);
+	certs[1] = cert_of(&made);
+	tls_made_fini(&made);
+	twice.n_certs = 2;
+	server_refused(twice, TLS_PART_CERT, "key too small");
+	assert_null(tls_server_new(&twice, &e));
+	assert_int_equal(e.index, 1);
+	client_refused((struct tls_client_spec){ .cert = certs[1] }, TLS_PART_CERT, "key too small");
+	tls_cert_unref(certs[1]);
 	server_refused((struct tls_server_spec){ .ciphers = "NOTHING" }, TLS_PART_CIPHERS, "cipher");
 	server_refused((struct tls_server_spec){ .suites = "TLS_NONE" }, TLS_PART_SUITES, "cipher suite");
 	server_refused((struct tls_server_spec){ .groups = "P-1" }, TLS_PART_GROUPS, "group");
@@ -993,18 +1009,6 @@ static void clients_resume(void **state)
 	tls_client_unref(c);
 	SSL_CTX_free(a);
 	SSL_CTX_free(other);
-}
-
-static void client_refused(struct tls_client_spec spec, enum tls_part part, const char *text)
-{
-	struct tls_error e = {0};
-
-	assert_null(tls_client_new(&spec, &e));
-	assert_int_equal(e.err, ERR_SYNTAX);
-	assert_int_equal(e.part, part);
-	if (!strstr(e.text, text))
-		fail_msg("'%s' is not in '%s'", text, e.text);
-	assert_int_equal(ERR_peek_error(), 0);
 }
 
 static void clients_refused(void **state)
