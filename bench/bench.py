@@ -259,9 +259,9 @@ def start_origin(cpus=None):
     return Server([TMP + "/origin", str(UP_PORT)], UP_PORT, cpus)
 
 
-def start_peer(m, workers, maxconn=None, services=None, health=False, cpus=None, ready_s=None):
+def start_peer(m, workers, maxconn=None, services=None, health=False, cpus=None, ready_s=None, how=None):
     p = Params(workers, maxconn or MAXCONN, services, health)
-    cmd = m.start(m.path, p)
+    cmd = (how or m.start)(m.path, p)
     env = m.env(p) if hasattr(m, "env") else None
     s = Server(cmd, PORT, cpus, env, p.dir, ready_s or getattr(m, "ready_s", 20), p.dir + "/bench.log")
     s.params = p
@@ -363,6 +363,7 @@ MEM_CASES = {
     "partial-tls": ("partial", True, STEPS, "/s", 64),
     "slowread": ("slowread", False, (500, 1000, 2000), "/l", 64),
     "slowread-tls": ("slowread", True, (500, 1000, 2000), "/l", 64),
+    "stream": ("get", False, [n // 2 for n in STEPS], "/s", 64),     # two connections each at the peer
 }
 
 
@@ -373,13 +374,13 @@ def do_mem(peers, a, out):
                 continue
             for case in a.cases:
                 mode, tls, steps, path, inflight = MEM_CASES[case]
-                if tls and not m.tls:
+                if (tls and not m.tls) or (case == "stream" and not hasattr(m, "stream")):
                     continue
                 if m.binary == "built:origin" and mode == "slowread":
                     pass
                 o = start_origin()
                 try:
-                    s = start_peer(m, workers)
+                    s = start_peer(m, workers, how=m.stream if case == "stream" else None)
                 except RuntimeError as e:
                     print("!", m.peer, e)
                     o.stop()

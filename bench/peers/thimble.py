@@ -13,6 +13,19 @@ log: {access: @access@, level: warn}
 """
 
 
+STREAM = """
+workers: @workers@
+listen: {address: "127.0.0.1:@port@", service: u}
+services: {u: "@up_host@:@up_port@"}
+timeouts: {tunnel: 1d}
+log: {access: off, level: warn}
+"""
+
+
+def stream(b, p):
+    return [b, "run", "-c", p.write("thimble.yaml", p.fill(STREAM))]
+
+
 def start(b, p):
     text = p.fill(CONF).replace("@access@", getattr(p, "access_log", None) or "off")
     if p.services:
