@@ -133,7 +133,8 @@ static void head_wait(struct worker *w, struct conn *c, struct buf *kept, struct
 		worker_ready(w, c);
 }
 
-void client_parse(struct worker *w, struct conn *c, struct buf *kept, struct str in, bool eof)
+/* Hands the bytes to a codec; kept (owned, may be NULL) is where they lie, if not in scratch. */
+static void head_parse(struct worker *w, struct conn *c, struct buf *kept, struct str in, bool eof)
 {
 	struct exchange *x = exchange_new(w, c);
 	struct codec_event ev;
@@ -188,7 +189,7 @@ static void head_read(struct worker *w, struct conn *c)
 	}
 	if (kept && !kept->mark) {
 		/* read behind the last request: look at it before reading more */
-		client_parse(w, c, kept, in, false);
+		head_parse(w, c, kept, in, false);
 		return;
 	}
 	if (!(c->t.flags & CONN_READABLE))
@@ -202,7 +203,7 @@ static void head_read(struct worker *w, struct conn *c)
 			client_close(w, c, false);
 		return;
 	}
-	client_parse(w, c, kept, in, n == 0);
+	head_parse(w, c, kept, in, n == 0);
 }
 
 /* --- lingering --- */
@@ -271,10 +272,23 @@ void client_drop(struct worker *w, struct conn *c)
 	client_close(w, c, false);
 }
 
+void client_refuse(struct worker *w, struct conn *c, enum cause cause)
+{
+	struct exchange *x = exchange_new(w, c);
+
+	if (!x) {
+		conn_close(w, c, true);
+		return;
+	}
+	h1_init(&x->server, CODEC_SERVER, w->h1_server);
+	worker_wait_end(c);
+	c->t.state = CONN_BUSY;
+	c->work.exchange = x;
+	exchange_answer_cause(x, cause);
+}
+
 void client_timeout(struct worker *w, struct conn *c)
 {
-	struct exchange *x;
-
 	if (c->t.more & OPENING_ANY) {
 		opening_timeout(w, c);
 		return;
@@ -286,15 +300,8 @@ void client_timeout(struct worker *w, struct conn *c)
 		return;
 	}
 	buf_free(&c->work.head, &w->budget);
-	x = exchange_new(w, c);
-	if (!x) {
-		conn_close(w, c, true);
-		return;
-	}
-	h1_init(&x->server, CODEC_SERVER, w->h1_server);
-	c->t.state = CONN_BUSY;
-	c->work.exchange = x;
-	exchange_answer_cause(x, CAUSE_HEAD_TIMEOUT);
+	c->t.state = CONN_IDLE;
+	client_refuse(w, c, CAUSE_HEAD_TIMEOUT);
 }
 
 void client_next(struct worker *w, struct conn *c, struct buf **rest, enum client_fate fate)

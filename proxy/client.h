@@ -3,6 +3,7 @@
 #ifndef THIMBLE_PROXY_CLIENT_H
 #define THIMBLE_PROXY_CLIENT_H
 
+#include "proxy/cause.h"
 #include "proxy/conn.h"
 
 struct acceptor;
@@ -12,9 +13,8 @@ void client_accept(struct worker *w, struct acceptor *a);
 /* Stops or goes on accepting, as descriptors allow. */
 void client_accept_check(struct worker *w);
 
-/* Reads a head from `in`, the first bytes of a request or more of them; `kept` (owned, may be NULL) is where they lie, if not in
- * the worker's scratch buffer.  `eof`: nothing comes behind them. */
-void client_parse(struct worker *w, struct conn *c, struct buf *kept, struct str in, bool eof);
+/* Answers a connection that is IDLE, and of whose request nothing is kept, with the status of `cause`. */
+void client_refuse(struct worker *w, struct conn *c, enum cause cause);
 
 /* Something happened, or there is something left to look at: IDLE, HEAD, LINGER. */
 void client_visit(struct worker *w, struct conn *c);

@@ -62,10 +62,16 @@ static void refuse(struct worker *w, struct conn *c, struct said *s, struct str 
 {
 	stream_refused(w, c, name, cause);
 	c->t.more = 0;
-	if (last.n && say(c, last))
-		client_next(w, c, &s->kept, CLIENT_LINGER);
-	else
+	if (!last.n || !say(c, last) || !w->settings->timeouts.linger) {
 		shut(w, c, s);
+		return;
+	}
+	/* closing now would reset the connection, and our word with it */
+	buf_free(&s->kept, &w->budget);
+	transport_finish(&c->t);
+	c->t.state = CONN_LINGER;
+	worker_wait(w, c, w->list.linger);
+	worker_ready(w, c);
 }
 
 static void refuse_tls(struct worker *w, struct conn *c, struct said *s, struct str name, enum cause cause, uint8_t alert)
@@ -79,27 +85,18 @@ static void refuse_tls(struct worker *w, struct conn *c, struct said *s, struct 
 /* HTTP where TLS should be is told so in its own language. */
 static void refuse_http(struct worker *w, struct conn *c, struct said *s)
 {
-	struct exchange *x = exchange_new(w, c);
-
-	if (!x) {
-		shut(w, c, s);
-		return;
-	}
 	buf_free(&s->kept, &w->budget);
-	h1_init(&x->server, CODEC_SERVER, w->h1_server);
+	c->t.state = CONN_IDLE;
 	c->t.more = 0;
-	c->t.state = CONN_BUSY;
-	c->work.exchange = x;
-	worker_wait_end(c);
-	exchange_answer_cause(x, CAUSE_PLAIN_HTTP);
+	client_refuse(w, c, CAUSE_PLAIN_HTTP);
 }
 
 static void refuse_proxy(struct worker *w, struct conn *c, struct said *s, enum cause cause)
 {
-	char ip[64];
+	char text[PEER_TEXT];
 
 	COUNT(w, cause[cause]);
-	LOG_RATE(LEVEL_WARN, "a connection from %.*s was closed: %s", (int)client_ip(c, ip), ip, causes[cause].text.p);
+	LOG_RATE(LEVEL_WARN, "a connection from %s was closed: %s", peer_text(c, text), causes[cause].text.p);
 	shut(w, c, s);
 }
 
@@ -192,15 +189,20 @@ static enum step open_sni(struct worker *w, struct conn *c, struct said *s)
 	return STEP_OVER;
 }
 
-/* Nothing more is to come before HTTP. */
+/* Nothing more is to come before HTTP: what has come is the beginning of a head. */
 static void open_http(struct worker *w, struct conn *c, struct said *s)
 {
-	if (s->in.n) {
-		client_parse(w, c, s->kept, s->in, false);
+	if (!s->kept && conn_keep(w, &s->kept, s->in) != OK) {
+		refuse_proxy(w, c, s, CAUSE_NO_MEMORY);
 		return;
 	}
-	c->t.state = CONN_IDLE;
-	c->work.head = NULL;
+	c->work.head = s->kept;
+	c->t.state = s->kept ? CONN_HEAD : CONN_IDLE;
+	if (s->kept) {
+		s->kept->mark = 0;
+		client_visit(w, c);
+		return;
+	}
 	worker_wait(w, c, w->list.idle);
 	if (c->t.flags & CONN_READABLE)
 		worker_ready(w, c);

@@ -5,6 +5,7 @@
  * not decided here (opening.c). */
 #include "proxy/peer.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
 
@@ -62,6 +63,15 @@ enum err peer_told(struct worker *w, struct conn *c, const struct proxyproto *p)
 		return ERR_MEM;
 	c->port = p->src.port;
 	return OK;
+}
+
+const char *peer_text(const struct conn *c, char text[PEER_TEXT])
+{
+	if (c->t.flags & CONN_V6)
+		return inet_ntop(AF_INET6, c->peer.v6->ip, text, PEER_TEXT);
+	if (c->peer.v4)
+		return inet_ntop(AF_INET, &c->peer.v4, text, PEER_TEXT);
+	return strcpy(text, "a unix socket");
 }
 
 /* The address that the client connected to; family 0 when it has none that a header could name. */

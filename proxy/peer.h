@@ -12,6 +12,10 @@ MUST_USE enum err peer_note(struct worker *w, struct conn *c, const struct socke
 /* It is the one that a header tells of, when it tells of one.  ERR_MEM: nothing has changed. */
 MUST_USE enum err peer_told(struct worker *w, struct conn *c, const struct proxyproto *p);
 
+/* Its address for a line of the error log, in `text`, which is returned. */
+#define PEER_TEXT 46
+const char *peer_text(const struct conn *c, char text[PEER_TEXT]);
+
 /* The header that a connection to `s` begins with, made for the client `c`, or NULL for a connection of our own, to
  * `to` (PROXYPROTO_WRITE_MAX bytes); its length, 0 when the service wants none. */
 size_t peer_header(const struct service *s, const struct conn *c, char *to);
