@@ -21,6 +21,10 @@
 	CAUSE(AMBIGUOUS_PATH, "ambiguous_path", 400, "", "the path is not in normal form, and this route rewrites it") \
 	CAUSE(ODD_PATH, "odd_path", 400, "", "the path has dot segments, empty segments or an encoded slash") \
 	CAUSE(PATH_REDIRECT, "path_redirect", 308, "", "the path has a normal form") \
+	CAUSE(MISDIRECTED, "misdirected", 421, "", "the certificate of this connection is not for this host") \
+	CAUSE(HANDSHAKE, "handshake_failed", 0, "", "the TLS handshake failed") \
+	CAUSE(HANDSHAKE_TIMEOUT, "handshake_timeout", 0, "", "the TLS handshake did not end in time") \
+	CAUSE(HANDSHAKES_FULL, "handshakes_full", 0, "", "too many connections wait for their TLS handshake") \
 	CAUSE(UNDERSCORE, "underscore", 400, "", "a field name contains an underscore") \
 	CAUSE(BASIC_REQUIRED, "basic_required", 401, "", "a user and a password are needed") \
 	CAUSE(BASIC_FAILED, "basic_failed", 401, "", "user or password are wrong") \
@@ -55,6 +59,8 @@
 	CAUSE(CONNECT_REFUSED, "connect_refused", 502, "connection_refused", "the endpoint refused the connection") \
 	CAUSE(CONNECT_TIMEOUT, "connect_timeout", 504, "connection_timeout", "the endpoint did not accept the connection in time") \
 	CAUSE(CONNECT_FAILED, "connect_failed", 502, "destination_ip_unroutable", "the endpoint could not be reached") \
+	CAUSE(TLS_FAILED, "tls_failed", 502, "tls_protocol_error", "the TLS handshake with the endpoint failed") \
+	CAUSE(TLS_CERTIFICATE, "tls_certificate", 502, "tls_certificate_error", "the endpoint's certificate is not trusted") \
 	CAUSE(UPSTREAM_CLOSED, "upstream_closed", 502, "connection_terminated", "the endpoint closed the connection before it answered") \
 	CAUSE(FIRST_BYTE_TIMEOUT, "first_byte_timeout", 504, "http_response_timeout", "the endpoint did not answer in time") \
 	CAUSE(SEND_TIMEOUT, "send_timeout", 504, "connection_write_timeout", "the endpoint did not take the request in time") \

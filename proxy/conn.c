@@ -5,6 +5,7 @@
 
 #include "lib/base/check.h"
 #include "lib/net/loop.h"
+#include "proxy/handshake.h"
 #include "proxy/worker.h"
 
 void conn_note(struct conn *c, unsigned events)
@@ -139,6 +140,8 @@ enum err conn_hold(struct worker *w, struct buf **waiting, struct vec *v)
 void conn_close(struct worker *w, struct conn *c, bool reset)
 {
 	CHECK(c->t.state != CONN_DEAD);
+	if (c->t.state == CONN_SHAKING)
+		handshake_leave(w, c);
 	worker_wait_end(c);
 	if (c->t.flags & CONN_IN_READY)
 		worker_not_ready(w, c);

@@ -110,6 +110,11 @@ static struct str joined(struct exchange *x, const struct head *h, uint8_t id, b
 	return (struct str){ start, n };
 }
 
+static struct str scheme_of(const struct exchange *x)
+{
+	return conn_secure(x->client) ? STR("https") : STR("http");
+}
+
 /* for=192.0.2.1;host="a.example:8080";proto=http (RFC 7239 4) */
 static struct str forwarded_member(struct exchange *x, struct str ip, bool v6, struct str host)
 {
@@ -128,7 +133,8 @@ static struct str forwarded_member(struct exchange *x, struct str ip, bool v6, s
 		p = copy(p, host);
 		p = copy(p, STR("\""));
 	}
-	p = copy(p, STR(";proto=http"));
+	p = copy(p, STR(";proto="));
+	p = copy(p, scheme_of(x));
 	return (struct str){ start, (size_t)(p - start) };
 }
 
@@ -156,7 +162,7 @@ static enum err add_forwarded(struct exchange *x, struct head *h, const struct l
 	if (l->x_forwarded != FORWARDED_OFF) {
 		err = head_add_id(h, FIELD_X_FORWARDED_FOR, STR("X-Forwarded-For"), xff);
 		if (err == OK && !said.proto)
-			err = head_add_id(h, FIELD_X_FORWARDED_PROTO, STR("X-Forwarded-Proto"), STR("http"));
+			err = head_add_id(h, FIELD_X_FORWARDED_PROTO, STR("X-Forwarded-Proto"), scheme_of(x));
 		if (err == OK && !said.host && h->authority.n)
 			err = head_add_id(h, FIELD_X_FORWARDED_HOST, STR("X-Forwarded-Host"), h->authority);
 	}

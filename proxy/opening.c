@@ -6,14 +6,15 @@
  * accept, covers all of it.
  *
  * A PROXY protocol header is believed only from those that the listener trusts; where it must come, a connection of anybody
- * else is closed unread.  Nothing here opens TLS: a listener that does will go on from open_sni with the names
- * that are not passed on. */
+ * else is closed unread.  Nothing here opens TLS: names that are not passed on go to handshake.c, when the listener
+ * has certificates. */
 #include "proxy/opening.h"
 
 #include "lib/net/hello.h"
 #include "lib/net/proxyproto.h"
 #include "proxy/client.h"
 #include "proxy/exchange.h"
+#include "proxy/handshake.h"
 #include "proxy/log.h"
 #include "proxy/peer.h"
 #include "proxy/stream.h"
@@ -147,7 +148,19 @@ static enum step pass_on(struct worker *w, struct conn *c, struct said *s, struc
 	return STEP_OVER;
 }
 
-static enum step open_sni(struct worker *w, struct conn *c, struct said *s)
+/* All that was said goes to a handshake. */
+static enum step accept_tls(struct worker *w, struct conn *c, struct said *s, const struct hello *h)
+{
+	if (!s->kept && conn_keep(w, &s->kept, s->in) != OK) {
+		refuse(w, c, s, (struct str){ h->name, h->name_n }, CAUSE_NO_MEMORY, (struct str){0});
+		return STEP_OVER;
+	}
+	c->t.more = 0;
+	handshake_accept(w, c, h, &s->kept);
+	return STEP_OVER;
+}
+
+static enum step open_hello(struct worker *w, struct conn *c, struct said *s)
 {
 	uint32_t need = s->kept ? s->kept->mark : 0;
 	struct hello h = {0};
@@ -165,9 +178,11 @@ static enum step open_sni(struct worker *w, struct conn *c, struct said *s)
 		return STEP_MORE;
 	case HELLO_DONE:
 		name = (struct str){ h.name, h.name_n };
-		service = snapshot_stream(w->snapshot, c->listener, name);
+		service = c->t.more & OPENING_SNI ? snapshot_stream(w->snapshot, c->listener, name) : NULL;
 		if (service)
 			return pass_on(w, c, s, service, name);
+		if (c->t.more & OPENING_TLS)
+			return accept_tls(w, c, s, &h);
 		refuse_tls(w, c, s, name, CAUSE_UNKNOWN_NAME, HELLO_ALERT_UNRECOGNIZED_NAME);
 		return STEP_OVER;
 	case HELLO_BAD_NAME:
@@ -212,8 +227,8 @@ static enum step open_next(struct worker *w, struct conn *c, struct said *s)
 {
 	if (c->t.more & OPENING_PROXY)
 		return open_proxy(w, c, s);
-	if (c->t.more & OPENING_SNI)
-		return open_sni(w, c, s);
+	if (c->t.more & (OPENING_SNI | OPENING_TLS))
+		return open_hello(w, c, s);
 	if (c->t.more & OPENING_TCP)
 		return pass_on(w, c, s, snapshot_stream(w->snapshot, c->listener, (struct str){0}), (struct str){0});
 	open_http(w, c, s);
@@ -240,7 +255,7 @@ static void ended(struct worker *w, struct conn *c, struct said *s)
 {
 	if (s->kept && (c->t.more & OPENING_PROXY))
 		refuse_proxy(w, c, s, CAUSE_PROXY_HEADER);
-	else if (s->kept && (c->t.more & OPENING_SNI))
+	else if (s->kept && (c->t.more & (OPENING_SNI | OPENING_TLS)))
 		refuse(w, c, s, (struct str){0}, CAUSE_CLIENT_LEFT, (struct str){0});
 	else
 		shut(w, c, s);
@@ -282,7 +297,7 @@ void opening_begin(struct worker *w, struct conn *c)
 		}
 		c->t.more &= (uint8_t)~(OPENING_PROXY | OPENING_MAY);
 	}
-	if (!(c->t.more & (OPENING_PROXY | OPENING_SNI)))
+	if (!(c->t.more & (OPENING_PROXY | OPENING_SNI | OPENING_TLS)))
 		open_next(w, c, &s);
 }
 

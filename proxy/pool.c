@@ -16,6 +16,7 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "lib/net/socket.h"
+#include "proxy/handshake.h"
 #include "proxy/log.h"
 #include "proxy/worker.h"
 
@@ -135,12 +136,17 @@ static void kept_close(struct upstream *u)
 /* A byte or a FIN on a connection that owes us nothing ends it. */
 static bool kept_usable(struct upstream *u, bool look)
 {
+	struct str in;
 	char byte;
 
 	if (u->c.t.flags & (CONN_READABLE | CONN_PEER_DONE | CONN_BROKEN))
 		look = true;
 	if (!look)
 		return true;
+	if (conn_secure(&u->c)) {	/* a ticket, or new keys, end nothing */
+		u->c.t.flags |= CONN_READABLE;
+		return conn_read(u->c.peer.pool->w, &u->c, 1, &in) < 0 && errno == EAGAIN;
+	}
 	if (recv(u->c.t.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN)
 		return false;
 	u->c.t.flags &= (uint8_t)~CONN_READABLE;
@@ -208,7 +214,7 @@ static enum cause connect_new(struct pool *p, bool own, struct upstream **out)
 		note_failed(p, cause);
 		return cause;
 	}
-	u = (struct upstream *)worker_conn(p->w, fd, true, false);
+	u = (struct upstream *)worker_conn(p->w, fd, true, p->endpoint->tls);
 	if (!u)
 		return CAUSE_NO_MEMORY;
 	COUNT(p->w, connects);
@@ -350,6 +356,8 @@ void pool_put(struct upstream *u)
 {
 	u->c.t.flags |= CONN_SERVED;
 	worker_wait_end(&u->c);
+	if (u->c.t.type == TRANSPORT_TLS)
+		handshake_park(u->c.peer.pool->w, &u->c);
 	if ((u->c.t.more & CONN_OWN) || !kept_usable(u, false) || u->c.peer.pool->w->draining) {
 		upstream_close(u);
 		return;
@@ -401,6 +409,15 @@ static void connected(struct upstream *u)
 		kept_link(u);
 }
 
+/* The handshake with the endpoint has taken a step. */
+static void shaken(struct upstream *u, enum shaken got)
+{
+	if (got == SHAKEN_DONE)
+		connected(u);
+	else if (got == SHAKEN_FAILED)
+		connect_failed(u, CAUSE_TLS_FAILED);
+}
+
 void pool_event(struct upstream *u, unsigned events)
 {
 	int error;
@@ -410,11 +427,17 @@ void pool_event(struct upstream *u, unsigned events)
 			kept_close(u);
 		return;
 	}
+	if (u->c.t.type == TRANSPORT_TLS) {
+		shaken(u, handshake_step(u->c.peer.pool->w, &u->c));
+		return;
+	}
 	if (!(events & (LOOP_WRITABLE | LOOP_BROKEN)))
 		return;
 	error = socket_error(u->c.t.fd);
 	if (error)
 		connect_failed(u, cause_of_connect(error));
+	else if (u->c.t.type == TRANSPORT_HELLO)
+		shaken(u, handshake_connect(u->c.peer.pool->w, u));
 	else
 		connected(u);
 }

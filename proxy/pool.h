@@ -5,6 +5,7 @@
 #define THIMBLE_PROXY_POOL_H
 
 #include "dispatch/endpoint.h"
+#include "lib/net/tls_client.h"
 #include "proxy/conn.h"
 #include "proxy/lease.h"
 
@@ -14,6 +15,7 @@
 struct pool {
 	struct worker *w;		/* borrowed */
 	struct endpoint *endpoint;	/* owned reference */
+	struct tls_resume resume;	/* owned: the session that the next connection tries to resume */
 	struct upstream *newest, *oldest;	/* CONN_POOLED */
 	struct upstream *connecting;	/* CONN_CONNECTING, the longest first */
 	struct slotq waiting;		/* of struct lease *: no connection may be opened for them */

@@ -63,6 +63,26 @@ static bool rewrites_plainly(struct exchange *x, struct str prefix, struct str p
 	return str_eq((struct str){ p, n }, (struct str){ normal.p + prefix.n, normal.n - prefix.n });
 }
 
+/* Whether a client that saw our certificate had no reason to ask us for this host (RFC 9110 7.4): it may have taken
+ * the connection for one with somebody else.  Addresses are not held against it: probes use them. */
+static bool misdirected(const struct exchange *x, struct str authority)
+{
+	const struct identity *who = identity_of(x->client);
+	struct str host = authority;
+	const char *colon = host.n ? memchr(host.p, ':', host.n) : NULL;
+	bool address = true;
+
+	if (!host.n || host.p[0] == '[')
+		return false;
+	if (colon)
+		host.n = (size_t)(colon - host.p);
+	if (host.n && host.p[host.n - 1] == '.')
+		host.n--;
+	for (size_t i = 0; i < host.n && address; i++)
+		address = host.p[i] == '.' || (host.p[i] >= '0' && host.p[i] <= '9');
+	return !address && who && !tls_group_serves(who->group, host);
+}
+
 /* What a route that is particular about paths says to one; `normal` is what it was found by. */
 static enum cause judge_path(struct exchange *x, const struct head *h, struct str normal)
 {
@@ -93,6 +113,8 @@ enum cause routing_find(struct exchange *x, struct head *h)
 	const struct route *route;
 	enum cause cause;
 
+	if (conn_secure(x->client) && misdirected(x, h->authority))
+		return CAUSE_MISDIRECTED;
 	if (path_to_match(x, h, &q.path) != CAUSE_NONE)
 		return CAUSE_NO_MEMORY;
 	if (h->target.n > h->path.n)

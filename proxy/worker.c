@@ -25,6 +25,7 @@
 #include "proxy/exchange.h"
 #include "proxy/gate_basic.h"
 #include "proxy/log.h"
+#include "proxy/handshake.h"
 #include "proxy/lease.h"
 #include "proxy/pool.h"
 #include "proxy/server.h"
@@ -64,6 +65,9 @@ static void visit(struct worker *w, struct conn *c, unsigned events)
 		break;
 	case CONN_STREAM:
 		stream_event(c->work.stream);
+		break;
+	case CONN_SHAKING:
+		handshake_event(w, c);
 		break;
 	case CONN_LEASED:
 		c->work.lease->ops->event(c->work.lease);
@@ -184,6 +188,9 @@ static void timeouts(struct worker *w)
 		case CONN_STREAM:
 			stream_timeout(c->work.stream);
 			break;
+		case CONN_SHAKING:
+			handshake_timeout(w, c);
+			break;
 		case CONN_LEASED:
 			c->work.lease->ops->timeout(c->work.lease);
 			break;
@@ -239,6 +246,7 @@ static void bury(struct worker *w)
 		if (conn_secure(c)) {
 			if (!(c->t.flags & (CONN_RESET | CONN_BROKEN)))
 				tls_io_finish(&w->tls, &c->t, *conn_tls(c));
+			identity_put(&w->identities, identity_of(c));
 			tls_io_free(&w->tls, &c->t, *conn_tls(c));
 		}
 		if (c->t.flags & CONN_RESET)
@@ -427,6 +435,7 @@ void worker_turn(struct worker *w)
 	visit_ready(w);
 	calls_run(w);
 	finish_exchanges(w);
+	handshake_admit(w);
 	client_accept_check(w);
 	bury(w);
 	compact(w);
@@ -529,6 +538,7 @@ static void make_lists(struct worker *w)
 	w->list.body = ttl_list_for(&w->ttl, t->body);
 	w->list.write = ttl_list_for(&w->ttl, t->write);
 	w->list.linger = ttl_list_for(&w->ttl, t->linger);
+	w->list.handshake = ttl_list_for(&w->ttl, t->handshake);
 	w->list.connect = ttl_list_for(&w->ttl, t->connect);
 	w->list.upstream_idle = ttl_list_for(&w->ttl, t->upstream_idle);
 	w->list.avoid = ttl_list_for(&w->pool_ttl, VERDICT_AVOID_MS);

@@ -14,6 +14,7 @@
 #include "proxy/conn.h"
 #include "proxy/hasher.h"
 #include "proxy/settings.h"
+#include "proxy/identity.h"
 
 /* Read at most this much of one connection in one go, and in one visit. */
 #define WORKER_READ_FIRST (16u * 1024)	/* most answers are smaller */
@@ -26,7 +27,7 @@
 #define COUNTERS(C) \
 	C(accepted) C(accept_paused) C(requests) C(answers_1xx) C(answers_2xx) C(answers_3xx) C(answers_4xx) \
 	C(answers_5xx) C(connects) C(connects_failed) C(reused) C(retries) C(bytes_in) C(bytes_out) \
-	C(idle_closed) C(tunnels) C(streams) C(queued) C(calls) \
+	C(idle_closed) C(tunnels) C(streams) C(queued) C(handshakes) C(handshakes_queued) C(parked) C(calls) \
 	C(mirrored) C(mirror_dropped) C(mirror_failed) C(mirror_body_limit)
 
 struct counters {	/* written by the worker alone, read by anybody at leisure */
@@ -69,6 +70,9 @@ struct worker {
 	uint32_t compacted;		/* ms: when that was looked at */
 	uint32_t trimmed;		/* ms: when pages were trimmed */
 	struct tls_io tls;		/* made at first use */
+	struct identities identities;
+	struct slotq shake_queue;	/* of struct conn *: clients that wait to shake hands */
+	unsigned shaking;		/* clients that do */
 	struct slab secure_conns, secure_upstreams;
 	struct slab conns, upstreams, exchanges, peers_v6, pools_slab, streams_slab;
 	struct ttl ttl;			/* of connections */
@@ -80,7 +84,7 @@ struct worker {
 		struct call *due, *last_due;	/* to be begun, or told of, once in this turn */
 	} calls;
 	struct {			/* lists of ttl, by what they are for */
-		uint8_t idle, head, body, write, linger, connect, upstream_idle;
+		uint8_t idle, head, body, write, linger, connect, upstream_idle, handshake;
 		uint8_t avoid;		/* of pool_ttl */
 	} list;
 

@@ -13,12 +13,15 @@
 #include "lib/base/mem.h"
 
 #define IN_SIZE (64u * 1024)
+#define OUT_SIZE (128u * 1024)
+
+_Static_assert(TLS_IO_OUT <= OUT_SIZE, "what is sealed in one go fits");
 
 enum err tls_io_init(struct tls_io *io, struct budget *budget)
 {
 	*io = (struct tls_io){ .budget = budget };
 	io->sh = tls13_shared_new(budget);
-	io->out = mem_pages(TLS_IO_OUT);
+	io->out = mem_pages(OUT_SIZE);
 	io->in = mem_pages(IN_SIZE);
 	if (io->sh && io->out && io->in)
 		return OK;
@@ -30,7 +33,7 @@ void tls_io_fini(struct tls_io *io)
 {
 	tls13_shared_free(io->sh);
 	if (io->out)
-		mem_pages_free(io->out, TLS_IO_OUT);
+		mem_pages_free(io->out, OUT_SIZE);
 	if (io->in)
 		mem_pages_free(io->in, IN_SIZE);
 	*io = (struct tls_io){0};

@@ -1,4 +1,4 @@
 # TLS: with OpenSSL as the other side.
-foreach(name tls13 tls13_take tls)
+foreach(name tls13 tls13_take tls_io tls)
   thimble_test(test_${name} SOURCES unit/test_${name}.c unit/tls_peer.c unit/tls_inner.c ROOMS net base LIBS PkgConfig::OPENSSL)
 endforeach()

@@ -1,0 +1,246 @@
+/* handshake: see handshake.h.
+ *
+ * An SSL object costs some 70 KB while hands are shaken, so it is made when the whole ClientHello is here (opening.c),
+ * at most limits.handshakes of them a worker; others wait with their few hundred bytes, in order.  When hands are
+ * shaken, a TLS 1.3 connection of a client is parked at once: its SSL object goes, 200 bytes stay.  That of an
+ * endpoint is parked by the pool when its first exchange is over, since tickets come behind the handshake.
+ *
+ * CONN_SHAKING has either an SSL object (TRANSPORT_TLS), or the bytes of its hello in work.head and a place in
+ * the queue (TRANSPORT_HELLO). */
+#include "proxy/handshake.h"
+
+#include "lib/base/check.h"
+#include "proxy/client.h"
+#include "proxy/log.h"
+#include "proxy/pool.h"
+#include "proxy/tls.h"
+#include "proxy/identity.h"
+#include "proxy/worker.h"
+
+#define ITEM sizeof(struct conn *)
+
+/* --- one step --- */
+
+static enum shaken refused(struct worker *w, struct conn *c)
+{
+	struct tls_live *l = conn_tls(c)->live;
+
+	identity_put(&w->identities, identity_of(c));
+	tls_live_free(l);
+	c->t.type = TRANSPORT_HELLO;
+	return SHAKEN_FAILED;
+}
+
+static enum shaken shake(struct worker *w, struct conn *c, struct str in)
+{
+	union tls_state *s = conn_tls(c);
+	bool eof = false;
+
+	for (;;) {
+		enum tls_live_said said = s->live->done ? TLS_LIVE_DONE : tls_live_shake(s->live, in, eof);
+		ssize_t left = tls_io_flush(&w->tls, &c->t, *s), n;
+
+		if (said == TLS_LIVE_BAD || left < 0)
+			return SHAKEN_FAILED;
+		if (said == TLS_LIVE_DONE)
+			return left ? SHAKEN_MORE : SHAKEN_DONE;
+		if (!(c->t.flags & CONN_READABLE))
+			return SHAKEN_MORE;
+		n = transport_read(&c->t, w->scratch, WORKER_READ_FIRST);
+		if (n < (ssize_t)WORKER_READ_FIRST && !(n >= 0 && (c->t.flags & (CONN_PEER_DONE | CONN_BROKEN))))
+			c->t.flags &= (uint8_t)~CONN_READABLE;
+		if (n < 0)
+			return errno == EAGAIN ? SHAKEN_MORE : SHAKEN_FAILED;
+		eof = n == 0;
+		in = (struct str){ w->scratch, (size_t)n };
+	}
+}
+
+enum shaken handshake_step(struct worker *w, struct conn *c)
+{
+	return shake(w, c, (struct str){0});
+}
+
+/* What all TLS of a worker needs, made at first use. */
+static bool gear(struct worker *w)
+{
+	return w->tls.sh || tls_io_init(&w->tls, &w->budget) == OK;
+}
+
+/* `ssl` and `who` (both moved, also when this fails; NULL when there was no memory for them) are those of `c` from
+ * here on. */
+static bool make_live(struct worker *w, struct conn *c, struct ssl_st *ssl, bool park, struct identity *who, bool named)
+{
+	struct tls_live *l = ssl ? tls_live_new(ssl, park, &w->budget) : NULL;
+
+	if (!l || !named) {
+		tls_live_free(l);
+		identity_put(&w->identities, who);
+		return false;
+	}
+	l->who = who;
+	conn_tls(c)->live = l;
+	c->t.type = TRANSPORT_TLS;
+	return true;
+}
+
+void handshake_park(struct worker *w, struct conn *c)
+{
+	union tls_state *s = conn_tls(c);
+	struct tls_live *l = s->live;
+	struct tls13 *parked;
+
+	if (c->t.type != TRANSPORT_TLS || !l->watched)
+		return;
+	switch (tls13_take(w->tls.sh, l->ssl, &l->watch, &parked)) {
+	case TLS13_TAKEN:
+		break;
+	case TLS13_NEVER:
+		tls13_watch_end(&l->watch, l->ssl);
+		l->watched = false;
+		return;
+	default:
+		return;		/* as it is, it works too */
+	}
+	parked->in = l->in;
+	if (parked->in)
+		parked->in->mark = 1;	/* it may hold whole records */
+	parked->out = l->feed.out;
+	parked->who = l->who;
+	l->in = l->feed.out = NULL;
+	tls_live_free(l);
+	s->parked = parked;
+	c->t.type = TRANSPORT_TLS13;
+	COUNT(w, parked);
+}
+
+/* --- with clients --- */
+
+static void over(struct worker *w, struct conn *c, bool good)
+{
+	struct buf *rest = NULL;
+
+	w->shaking--;
+	worker_wait_end(c);
+	if (good) {
+		COUNT(w, handshakes);
+		handshake_park(w, c);
+		/* what came behind the handshake may be inside already */
+		c->t.flags |= CONN_READABLE;
+		client_next(w, c, &rest, CLIENT_KEEP);
+		return;
+	}
+	LOG_RATE(LEVEL_DEBUG, "a TLS handshake failed: %s", tls_live_why(conn_tls(c)->live));
+	COUNT(w, cause[CAUSE_HANDSHAKE]);
+	refused(w, c);
+	client_next(w, c, &rest, CLIENT_LINGER);
+}
+
+static void go_on(struct worker *w, struct conn *c, struct str in)
+{
+	enum shaken got = shake(w, c, in);
+
+	if (got != SHAKEN_MORE)
+		over(w, c, got == SHAKEN_DONE);
+}
+
+static void fail(struct worker *w, struct conn *c, enum cause cause)
+{
+	char ip[64];
+
+	COUNT(w, cause[cause]);
+	LOG_RATE(LEVEL_WARN, "a connection from %.*s was closed: %s", (int)client_ip(c, ip), ip, causes[cause].text.p);
+	conn_close(w, c, false);
+}
+
+static void begin(struct worker *w, struct conn *c, const struct hello *h)
+{
+	const struct tls_server *server;
+	const struct tls_group *group;
+	struct identity *who = NULL;
+	struct ssl_st *ssl = NULL;
+	struct buf *first = c->work.head;
+
+	c->work.head = NULL;
+	if (gear(w)) {
+		server = tls_of_listener(w->server, c->listener);
+		group = tls_server_group(server, (struct str){ h->name, h->name_n }, NULL);
+		ssl = tls_server_ssl(server, group);
+		who = identity_get(&w->identities, server, group);
+	}
+	if (!make_live(w, c, ssl, w->settings->listeners[c->listener].park, who, who)) {
+		buf_free(&first, &w->budget);
+		fail(w, c, CAUSE_NO_MEMORY);
+		return;
+	}
+	w->shaking++;
+	go_on(w, c, buf_str(first));
+	buf_free(&first, &w->budget);
+}
+
+void handshake_accept(struct worker *w, struct conn *c, const struct hello *h, struct buf **first)
+{
+	c->t.state = CONN_SHAKING;
+	c->work.head = *first;
+	*first = NULL;
+	worker_wait(w, c, w->list.handshake);
+	if (w->shaking < w->settings->handshakes && !slotq_len(&w->shake_queue)) {
+		begin(w, c, h);
+		return;
+	}
+	COUNT(w, handshakes_queued);
+	if (slotq_push(&w->shake_queue, &c, ITEM, w->settings->queue, &w->budget) != OK)
+		fail(w, c, CAUSE_HANDSHAKES_FULL);
+}
+
+void handshake_event(struct worker *w, struct conn *c)
+{
+	if (c->t.type == TRANSPORT_TLS)
+		go_on(w, c, (struct str){0});
+	else if (c->t.flags & CONN_BROKEN)
+		conn_close(w, c, false);
+}
+
+void handshake_timeout(struct worker *w, struct conn *c)
+{
+	fail(w, c, CAUSE_HANDSHAKE_TIMEOUT);
+}
+
+void handshake_leave(struct worker *w, struct conn *c)
+{
+	if (c->t.type == TRANSPORT_TLS) {
+		w->shaking--;
+		return;
+	}
+	buf_free(&c->work.head, &w->budget);
+	for (uint32_t i = 0; i < slotq_len(&w->shake_queue); i++)
+		if (*(struct conn **)slotq_at(&w->shake_queue, i, ITEM) == c) {
+			slotq_remove(&w->shake_queue, i, ITEM, &w->budget);
+			return;
+		}
+}
+
+void handshake_admit(struct worker *w)
+{
+	struct conn *c;
+
+	while (w->shaking < w->settings->handshakes && slotq_pop(&w->shake_queue, &c, ITEM, &w->budget)) {
+		uint32_t need = 0;
+		struct hello h = {0};
+
+		CHECK(hello_peek(buf_str(c->work.head), &need, &h) == HELLO_DONE);
+		begin(w, c, &h);
+	}
+}
+
+/* --- with endpoints --- */
+
+enum shaken handshake_connect(struct worker *w, struct upstream *u)
+{
+	struct ssl_st *ssl;
+
+	if (!gear(w) || tls_connect(w->server, u->c.peer.pool->endpoint, &u->c.peer.pool->resume, &ssl) != OK ||
+	    !make_live(w, &u->c, ssl, tls_endpoint_parks(w->server, u->c.peer.pool->endpoint), NULL, true))
+		return SHAKEN_FAILED;
+	return shake(w, &u->c, (struct str){0});
+}
