@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; c && i < c->listen_count; i++)
 		listen_check(c, &c->listens[i]);
 	for (size_t i = 0; c && i < c->route_count; i++) {
-		CHECK((c->routes[i].action == CONF_ACTION_SERVICE) == (c->routes[i].service != NULL));
+		CHECK((c->routes[i].action == CONF_ACTION_SERVICE) == (c->routes[i].service || c->routes[i].backend_count));
 		CHECK(c->routes[i].match_count);
 		for (size_t j = 0; j < c->routes[i].match_count; j++)
 			match_check(&c->routes[i].matches[j]);
@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			CHECK((unsigned char)errors.items[i].text.p[j] >= 0x20);
 	conf_errors_print(&errors, nowhere);
 	if (c)
-		CHECK(conf_warnings_print(c, nowhere) <= c->service_count + 1);
+		conf_warnings_print(c, nowhere);
 	conf_free(c);
 	conf_errors_fini(&errors);
 	return 0;
