@@ -260,6 +260,18 @@ struct conf_route_timeouts {
 	uint64_t tunnel;
 };
 
+enum conf_coding { CONF_CODING_ZSTD, CONF_CODING_BR, CONF_CODING_GZIP, CONF_CODINGS };
+enum conf_compress_level { CONF_COMPRESS_FAST, CONF_COMPRESS_BALANCED, CONF_COMPRESS_SMALL };
+
+struct conf_compress {
+	bool on;
+	enum conf_coding codings[CONF_CODINGS];	/* in order of preference; at least one when it is on */
+	size_t coding_count;
+	struct conf_str_list types;	/* media types, with one `*` at most, behind the `/` */
+	uint64_t min_size;
+	enum conf_compress_level level;
+};
+
 struct conf_route {
 	struct conf_pos pos;
 	struct conf_str_list hosts;	/* lower case, "*.x" for a wildcard; none: any host */
@@ -286,6 +298,7 @@ struct conf_route {
 	struct conf_mirror mirror;
 	uint64_t body_limit;		/* or CONF_NO_LIMIT */
 	struct conf_route_timeouts timeouts;
+	struct conf_compress compress;
 };
 
 struct conf_limits {
@@ -302,6 +315,7 @@ struct conf_limits {
 	uint32_t calls;			/* requests of our own under way in a worker */
 	uint64_t queue;			/* bytes of requests that wait for an upstream connection */
 	uint64_t rate_memory;		/* bytes of all that rate limits remember */
+	uint64_t compress;		/* bytes of all encoders */
 };
 
 struct conf_timeouts {

@@ -62,6 +62,9 @@ static const struct conf_key keys[] = {
 
 	{CONF_LIMITS, "rate_memory", CONF_T_SIZE, AT(conf_limits, rate_memory), .fallback = "4MiB", .min = 4 * KIB,
 	 .max = 1024 * MIB, .doc = "all that `rate_limit` remembers, about 20 bytes for each client that was there lately"},
+	{CONF_LIMITS, "compress", CONF_T_SIZE, AT(conf_limits, compress), .fallback = "64MiB", .min = 64 * KIB,
+	 .max = 64 * KIB * MIB,
+	 .doc = "memory of all answers that are being compressed; beyond: answers are sent as they are"},
 
 	{CONF_TIMEOUTS, "head", CONF_T_DURATION, AT(conf_timeouts, head), .fallback = "10s", .min = 100, .max = HOUR,
 	 .doc = "from the first byte of a request to the end of its head; from the connect to the end of a PROXY protocol header or of TLS's first message"},
@@ -184,6 +187,8 @@ static const struct conf_key keys[] = {
 	{CONF_ROUTE, "body_limit", CONF_T_SIZE, AT(conf_route, body_limit), .inherits = "limits.body", .min = 1,
 	 .max = MIB * MIB, .words = "off", .word_value = CONF_NO_LIMIT, .shared = true,
 	 .doc = "the body of a request on this route"},
+	{CONF_ROUTE, "compress", CONF_T_COMPRESS, CONF_COMPRESS, AT(conf_route, compress), .fallback = "off", .shared = true,
+	 .doc = "answers that a client takes compressed"},
 	{CONF_ROUTE, "timeouts", CONF_T_MAP, CONF_ROUTE_TIMEOUTS, AT(conf_route, timeouts),
 	 .doc = "time-outs of this route"},
 
@@ -298,6 +303,14 @@ static const struct conf_key keys[] = {
 	 .doc = "a field in which endpoints see the user's name, and nothing that a client wrote"},
 	{CONF_BASIC_AUTH, "forward", CONF_T_BOOL, AT(conf_basic_auth, forward), .fallback = "off",
 	 .doc = "endpoints see Authorization, and in it the password"},
+	{CONF_COMPRESS, "encodings", CONF_T_CODINGS, .fallback = "all", .words = "zstd|br|gzip",
+	 .doc = "in order of preference; all: zstd, br, gzip"},
+	{CONF_COMPRESS, "types", CONF_T_TYPES, AT(conf_compress, types), .fallback = "common",
+	 .doc = "which Content-Types; `common` may be one of several"},
+	{CONF_COMPRESS, "min_size", CONF_T_SIZE, AT(conf_compress, min_size), .fallback = "1KiB", .min = 1, .max = 1024 * MIB,
+	 .doc = "shorter answers are sent as they are"},
+	{CONF_COMPRESS, "level", CONF_T_WORD, AT(conf_compress, level), .fallback = "fast", .words = "fast|balanced|small",
+	 .doc = "processor time and memory against size"},
 };
 
 const struct conf_key *conf_keys(size_t *count)
@@ -329,6 +342,7 @@ static const struct { const char *id, *name, *section; } nouns[CONF_NOUNS] = {
 	[CONF_RATE_BY] = {"rate_by", "`by`", "by header"},
 	[CONF_BASIC_AUTH] = {"basic_auth", "`basic_auth`", "basic_auth"},
 	[CONF_CORS] = {"cors", "`cors`", "cors"},
+	[CONF_COMPRESS] = {"compress", "`compress`", "compress"},
 };
 
 const char *conf_noun_id(enum conf_noun noun)

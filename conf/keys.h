@@ -15,6 +15,7 @@ enum conf_noun {
 	CONF_MATCH, CONF_PATH, CONF_PATTERN, CONF_REDIRECT, CONF_NEW_PATH, CONF_ANSWER, CONF_HEADERS, CONF_ROUTE_TIMEOUTS,
 	CONF_RATE_LIMIT, CONF_RATE_BY, CONF_AUTH, CONF_MIRROR,
 	CONF_BASIC_AUTH, CONF_CORS,
+	CONF_COMPRESS,
 	CONF_NOUNS,
 };
 
@@ -51,6 +52,9 @@ enum conf_type {
 	CONF_T_NEW_PREFIX,	/* [struct str], as the next two */
 	CONF_T_NEW_PATH,
 	CONF_T_NEW_HOST,
+	CONF_T_COMPRESS,	/* a switch or a map of CONF_COMPRESS [struct conf_compress] */
+	CONF_T_CODINGS,		/* one or more of `words`, or `all` [struct conf_compress] */
+	CONF_T_TYPES,		/* media types, or `common` [struct conf_str_list] */
 	CONF_T_TARGET,		/* [struct conf_redirect] */
 	CONF_T_SERVICE,		/* the name of one, or names with weights [struct conf_route] */
 	CONF_T_SERVICE_NAME,	/* [const struct conf_service *] */

@@ -42,13 +42,17 @@ static const struct { const char *name, *is; } values[] = {
 		{"$ref": "#/$defs/variable"}])},
 	{"prefix", JSON("anyOf": [{"type": "string", "pattern": "^/([^?#]*[^?#*])?$"}, {"$ref": "#/$defs/variable"}])},
 	{"exact", JSON("anyOf": [{"type": "string", "pattern": "^/[^?#]*$"}, {"$ref": "#/$defs/variable"}])},
+	{"switch", JSON("anyOf": [{"type": "boolean"}, {"enum": ["on", "off", "yes", "no"]},
+		{"type": "string", "pattern": "^(true|false)$"}, {"$ref": "#/$defs/variable"}])},
+	{"coding", JSON("anyOf": [{"enum": ["zstd", "br", "gzip"]}, {"$ref": "#/$defs/variable"}])},
+	{"media", JSON("anyOf": [{"enum": ["common"]}, {"type": "string", "pattern": "^[^/*]+/[^/*]*[*]?[^/*]*$"},
+		{"$ref": "#/$defs/variable"}])},
 	{"pair", JSON("anyOf": [{"$ref": "#/$defs/text_or_nothing"}, {"$ref": "#/$defs/pattern"}])},
 };
 
 /* The types whose shape is the same for all keys. */
 static const char *const shapes[CONF_TYPES] = {
-	[CONF_T_BOOL] = JSON("anyOf": [{"type": "boolean"}, {"enum": ["on", "off", "yes", "no"]},
-		{"type": "string", "pattern": "^(true|false)$"}, {"$ref": "#/$defs/variable"}]),
+	[CONF_T_BOOL] = JSON("$ref": "#/$defs/switch"),
 	[CONF_T_TOKEN] = JSON("$ref": "#/$defs/token"),
 	[CONF_T_TEXT] = JSON("$ref": "#/$defs/text_or_nothing"),
 	[CONF_T_VALUE] = JSON("$ref": "#/$defs/text"),
@@ -74,6 +78,11 @@ static const char *const shapes[CONF_TYPES] = {
 		"additionalProperties": {"$ref": "#/$defs/pair"}),
 	[CONF_T_PATTERN] = JSON("$ref": "#/$defs/text"),
 	[CONF_T_MATCHES] = JSON("type": "array", "items": {"$ref": "#/$defs/match"}, "minItems": 1, "maxItems": 1024),
+	[CONF_T_COMPRESS] = JSON("anyOf": [{"$ref": "#/$defs/switch"}, {"$ref": "#/$defs/compress"}]),
+	[CONF_T_TYPES] = JSON("anyOf": [{"$ref": "#/$defs/media"},
+		{"type": "array", "items": {"$ref": "#/$defs/media"}, "minItems": 1, "maxItems": 100}]),
+	[CONF_T_CODINGS] = JSON("anyOf": [{"enum": ["all"]}, {"$ref": "#/$defs/coding"},
+		{"type": "array", "items": {"$ref": "#/$defs/coding"}, "minItems": 1, "maxItems": 3}]),
 	[CONF_T_NEW_PREFIX] = JSON("$ref": "#/$defs/prefix"),
 	[CONF_T_NEW_PATH] = JSON("$ref": "#/$defs/prefix"),
 	[CONF_T_NEW_HOST] = JSON("$ref": "#/$defs/text"),

@@ -62,6 +62,7 @@ conf_reader conf_read_new_prefix, conf_read_new_path, conf_read_new_host, conf_r
 conf_reader conf_read_rate_limits, conf_read_rate, conf_read_rate_by, conf_read_rate_header;	/* rate.c */
 conf_reader conf_read_basic_auth, conf_read_file, conf_read_header;			/* basic.c */
 conf_reader conf_read_cors, conf_read_origins, conf_read_field_names;				/* cors.c */
+conf_reader conf_read_compress, conf_read_codings, conf_read_types;			/* compress.c */
 conf_reader conf_read_routes, conf_read_hosts, conf_read_target, conf_read_service_name;	/* route.c */
 conf_reader conf_read_service_ref, conf_read_query_path, conf_read_sign_in, conf_read_share;	/* ask.c */
 

@@ -115,6 +115,26 @@ static const struct { const char *text, *errors; } bad[] = {
 	{"limits: 5" ROUTES, "1:9: `limits` is a map of keys, not a text\n"},
 	{"workers: [1]" ROUTES, "1:10: `workers` needs a text, not a list\n"},
 	{"workers:" ROUTES, "1:1: `workers` needs a text, not nothing\n"},
+	/* compress */
+	{ROUTE("{service: web, compress: maybe}"), "3:28: `compress` is on, off or a map, not a text\n"},
+	{ROUTE("{service: web, compress: [gzip]}"), "3:28: `compress` is on, off or a map, not a list\n"},
+	{ROUTE("{service: web, compress: }"), "3:18: `compress` is on, off or a map, not nothing\n"},
+	{ROUTE("{service: web, compress: {types: [], encodings: []}}"),
+	 "3:36: `types` is an empty list; write `compress: off`\n3:51: `encodings` is an empty list; write `compress: off`\n"},
+	{ROUTE("{service: web, compress: {encodings: [br, gzp]}}"), "3:45: `gzp` is not one of zstd, br and gzip, did you mean `gzip`?\n"},
+	{ROUTE("{service: web, compress: {encodings: [br, gzip, br]}}"), "3:51: `br` is there twice\n"},
+	{ROUTE("{service: web, compress: {encodings: [all]}}"), "3:41: `all` is not one of zstd, br and gzip\n"},
+	{ROUTE("{service: web, compress: {encodings: {br: on}}}"), "3:40: `encodings` needs a text or a list of them, not a map\n"},
+	{ROUTE("{service: web, compress: {level: 9}}"), "3:36: `level` is one of fast, balanced or small, not `9`\n"},
+	{ROUTE("{service: web, compress: {min_size: 0B}}"), "3:39: `min_size` must be from 1B to 1GiB, not 0B\n"},
+	{ROUTE("{service: web, compress: {types: [text, 'a b/c', text/html/x]}}"),
+	 "3:37: `text` is not a media type such as `text/html`, `text/*` or `application/*+json`\n"
+	 "3:43: `a b/c` is not a media type such as `text/html`, `text/*` or `application/*+json`\n"
+	 "3:52: `text/html/x` is not a media type such as `text/html`, `text/*` or `application/*+json`\n"},
+	{ROUTE("{service: web, compress: {types: ['*/*', 'a/*b*']}}"),
+	 "3:37: `*/*` has a `*` before the `/`; name the types, since most others are compressed already\n3:44: `a/*b*` has more than one `*`\n"},
+	{ROUTE("{service: web, compress: {min_sise: 1KiB}}"), "3:29: unknown key `min_sise` in `compress`, did you mean `min_size`?\n"},
+	{"compress: on" ROUTES, "1:1: unknown key `compress` in the file; it is a key of `limits`\n"},
 	/* numbers */
 	{"workers: 257" ROUTES, "1:10: `workers` must be from 1 to 256, or auto, not 257\n"},
 	{"workers: 99999999999999999999" ROUTES,

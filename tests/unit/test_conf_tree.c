@@ -142,6 +142,40 @@ static void services_and_routes_are_read(void **state)
 	conf_free(c);
 }
 
+static void compression_is_read(void **state)
+{
+	struct conf *c = parse_ok("defaults: {compress: {encodings: br, level: small}}\n"
+				  "limits: {compress: 1MiB}\n"
+				  "routes:\n"
+				  "- answer: {}\n"
+				  "- {path: /a, answer: {}, compress: off}\n"
+				  "- {path: /b, answer: {}, compress: on}\n"
+				  "- {path: /c, answer: {}, compress: {types: [common, text/event-stream], min_size: 2KiB, encodings: [gzip, zstd]}}\n");
+	const struct conf_compress *r[4];
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++)
+		r[i] = &c->routes[i].compress;
+	assert_int_equal(c->limits.compress, 1 << 20);
+	assert_true(r[0]->on && r[0]->coding_count == 1 && r[0]->codings[0] == CONF_CODING_BR && r[0]->level == CONF_COMPRESS_SMALL);
+	assert_int_equal(r[0]->min_size, 1024);
+	assert_str(r[0]->types.items[0], "text/*");
+	assert_true(!r[1]->on && !r[1]->coding_count);
+	assert_true(r[2]->on && r[2]->coding_count == 3 && r[2]->level == CONF_COMPRESS_FAST);	/* whole, not merged */
+	assert_int_equal(r[2]->codings[0], CONF_CODING_ZSTD);
+	assert_int_equal(r[2]->codings[2], CONF_CODING_GZIP);
+	assert_ptr_equal(r[0]->types.items, r[2]->types.items);		/* once for all */
+	assert_true(r[3]->on && r[3]->coding_count == 2 && r[3]->codings[0] == CONF_CODING_GZIP);
+	assert_int_equal(r[3]->types.count, r[2]->types.count + 1);
+	assert_str(r[3]->types.items[r[2]->types.count], "text/event-stream");
+	assert_int_equal(r[3]->min_size, 2048);
+	conf_free(c);
+	c = parse_ok("routes: [{answer: {}}]\n");
+	assert_false(c->routes[0].compress.on);
+	assert_int_equal(c->limits.compress, 64 << 20);
+	conf_free(c);
+}
+
 static void unix_peers_are_trusted_by_a_word(void **state)
 {
 	static const char *const forms[] = {"'unix:'", "['10.0.0.0/8', \"unix:\"]", "\n  - 10.0.0.0/8\n  - unix:\n"};
@@ -588,6 +622,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(listeners_are_read),
 		cmocka_unit_test(services_and_routes_are_read),
+		cmocka_unit_test(compression_is_read),
 		cmocka_unit_test(unix_peers_are_trusted_by_a_word),
 		cmocka_unit_test(who_is_asked_and_who_gets_copies),
 		cmocka_unit_test(who_may_come_and_how_often),

@@ -30,7 +30,7 @@ static const char *const samples[CONF_TYPES] = {
 	[CONF_T_LISTENS] = "':1'", [CONF_T_SERVICES] = "{zz: []}", [CONF_T_ROUTES] = "[{service: zz}]",
 	[CONF_T_DEFAULTS] = "{}", [CONF_T_RATE_LIMITS] = "10/s", [CONF_T_RATE] = "10/s", [CONF_T_RATE_BY] = "route",
 	[CONF_T_RATE_HEADER] = "Zz", [CONF_T_SERVICE_NAME] = "zz", [CONF_T_QUERY_PATH] = "/zz?z", [CONF_T_SIGN_IN] = "/zz",
-	[CONF_T_SHARE] = "25%",
+	[CONF_T_SHARE] = "25%", [CONF_T_COMPRESS] = "on", [CONF_T_CODINGS] = "[gzip, br]", [CONF_T_TYPES] = "text/zz",
 	[CONF_T_BASIC_AUTH] = "{file: zz}", [CONF_T_FILE] = "zz", [CONF_T_HEADER] = "Zz",
 	[CONF_T_CORS] = "{origins: 'https://zz.test'}", [CONF_T_ORIGINS] = "'https://zz.test'", [CONF_T_FIELD_NAMES] = "[Zz, Yy]",
 };
@@ -42,6 +42,7 @@ static const char *const holds[CONF_TYPES][2] = {
 	[CONF_T_QUERY_PAIRS] = {"{zz: {", "}}"}, [CONF_T_PATH] = {"{", "}"}, [CONF_T_MAP] = {"{", "}"},
 	[CONF_T_DEFAULTS] = {"{", "}"}, [CONF_T_RATE_LIMITS] = {"[{", "}]"}, [CONF_T_RATE_BY] = {"{", "}"},
 	[CONF_T_BASIC_AUTH] = {"{", "}"}, [CONF_T_CORS] = {"{", "}"},
+	[CONF_T_COMPRESS] = {"{", "}"},
 };
 
 /* What every text is good for. */
@@ -287,6 +288,11 @@ static bool cors_same(const struct conf_cors *a, const struct conf_cors *b)
 	return a->on == b->on && strs_same(&a->origins, &b->origins);
 }
 
+static bool codings_same(const struct conf_compress *a, const struct conf_compress *b)
+{
+	return a->coding_count == b->coding_count && memcmp(a->codings, b->codings, sizeof a->codings) == 0;
+}
+
 static bool listens_same(const struct conf *a, const struct conf *b)
 {
 	return a->listen_count == b->listen_count && str_eq(a->listens->address.text, b->listens->address.text);
@@ -313,7 +319,11 @@ static bool value_same(const struct conf_key *k, const void *a, const void *b)
 		return hosts_same(a, b);
 	case CONF_T_NETWORKS:
 		return cidrs_same(a, b);
-	case CONF_T_PROTOCOLS:
+	case CONF_T_COMPRESS:
+		return ((const struct conf_compress *)a)->on == ((const struct conf_compress *)b)->on;
+	case CONF_T_CODINGS:
+		return codings_same(a, b);
+	case CONF_T_PROTOCOLS: case CONF_T_TYPES:
 		return strs_same(a, b);
 	case CONF_T_PATH:
 		return paths_same(a, b);
@@ -341,7 +351,7 @@ static const char *base_of(const struct conf *c, enum conf_noun noun)
 	if (!k || !base)
 		return base;
 	switch (k->type) {
-	case CONF_T_MAP: case CONF_T_BASIC_AUTH: case CONF_T_CORS:
+	case CONF_T_MAP: case CONF_T_BASIC_AUTH: case CONF_T_CORS: case CONF_T_COMPRESS:
 		return base + k->at;
 	case CONF_T_LISTENS:
 		return (const char *)c->listens;

@@ -87,6 +87,8 @@ static void bounds_and_words_are_told(void **state)
 		{CONF_REDIRECT, "status", "| `301`, `302`, `303`, `307`, `308` | `302` |"},
 		{CONF_ANSWER, "status", "| 200 to 599 | `200` |"},
 		{CONF_ANSWER, "body", "| a text of at most 1MiB | |"},
+		{CONF_ROUTE, "compress", "| on, off, or a map: [compress](#compress) | `off` |"},
+		{CONF_COMPRESS, "encodings", "| `zstd`, `br`, `gzip`, or a list of them, or `all` | `all` |"},
 		{CONF_DEFAULTS, "via", "| `via` | [listen](#listen) |"},
 	};
 	char *text = page_text();

@@ -119,6 +119,7 @@ static struct json noun_find(const char *text, enum conf_noun noun)
 		[CONF_RATE_LIMIT] = "rate_limit", [CONF_RATE_BY] = "rate_by",
 		[CONF_AUTH] = "auth", [CONF_MIRROR] = "mirror",
 		[CONF_BASIC_AUTH] = "basic_auth", [CONF_CORS] = "cors",
+		[CONF_COMPRESS] = "compress",
 	};
 	struct json root = {text};
 

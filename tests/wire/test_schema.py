@@ -209,6 +209,10 @@ TAKEN = [
     (R + ("auth",), {"service": "a", "path": "/x?y=z", "sign_in": "https://a.test/?rd={url}", "request_headers": [], "set_cookie": "off"}),
     (R + ("auth",), {"service": "a", "method": "HEAD", "response_headers": "X-User", "timeout": "1s", "sign_in": "/in"}),
     (R + ("mirror",), {"service": "a", "share": 0.5, "body_limit": "off"}), (R + ("mirror",), {"service": "a", "share": "12.5%"}),
+    (R + ("compress",), True), (R + ("compress",), "off"), (R + ("compress",), {}), (("defaults",), {"compress": "yes"}),
+    (R + ("compress",), {"encodings": "br", "types": "text/*", "min_size": "2KiB", "level": "small"}),
+    (R + ("compress",), {"encodings": ["gzip", "zstd", "br"], "types": ["common", "text/event-stream", "a/*+b"]}),
+    (R + ("compress",), {"encodings": "all", "types": "common"}), (("limits", "compress"), "1GiB"),
     (R,  {"answer": {"status": "404", "body": None}}), (R, {"answer": {"status": 599, "body": 7}}), (R, {"answer": {}}),
     (R, {"redirect": {"scheme": "https"}}), (R, {"redirect": {"host": "a.test", "port": 81, "scheme": "http", "status": 301}}),
     (R, {"redirect": {"path": {"replace_full": "/x"}}}), (R, {"redirect": {"port": "81", "path": {"replace_prefix": "/x"}}}),
@@ -252,6 +256,10 @@ REFUSED = [
     (R + ("rate_limit",), {"rate": "1/s", "by": "ip"}), (R + ("rate_limit",), {"rate": "1/s", "by": {}}),
     (R + ("rate_limit",), {"rate": "1/s", "burst": 0}), (R + ("rate_limit",), {"rate": "1/s", "ipv4_prefix": 0}),
     (R, {"service": "a", "path": "/", "matches": [{}]}), (R + ("strip_prefix",), "maybe"), (R + ("body_limit",), 5),
+    (R + ("compress",), 1), (R + ("compress",), []), (R + ("compress",), "gzip"), (R + ("compress",), {"codings": "br"}),
+    (R + ("compress",), {"encodings": []}), (R + ("compress",), {"encodings": "deflate"}), (R + ("compress",), {"types": []}),
+    (R + ("compress",), {"types": "text"}), (R + ("compress",), {"types": "*/*"}), (R + ("compress",), {"types": ["a/*b*"]}),
+    (R + ("compress",), {"level": 6}), (R + ("compress",), {"min_size": "off"}), (("limits", "compress"), "off"),
 ]
 
 
