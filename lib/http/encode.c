@@ -20,6 +20,8 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 
+#define SPARE_LEAST 1024u		/* bytes of a block that is worth keeping */
+#define SPARE_MOST (512u * 1024)	/* bytes of all that are kept */
 #define BLOCK 16384u	/* bytes of a block of brotli's fast quality */
 
 struct br_block {		/* before each block that brotli has */
@@ -52,18 +54,54 @@ struct encode {
 
 /* --- memory --- */
 
+/* In the front of a block that waits for the next encoder.  They all ask for the same sizes again and again, and
+ * malloc would give blocks of that size back to the system, page for page, and get them again for each answer. */
+struct encode_spare {
+	struct encode_spare *next;
+	size_t size;	/* as mem_size has it */
+};
+
+static void *spare_take(struct encode_room *room, size_t n)
+{
+	for (struct encode_spare **at = &room->spare, *s; (s = *at); at = &s->next) {
+		if (s->size < n + 8 || s->size > n + n / 8 + 32)
+			continue;
+		*at = s->next;
+		room->spared -= s->size;
+		room->used += s->size;
+		return s;
+	}
+	return NULL;
+}
+
+static bool spare_keep(struct encode_room *room, void *p, size_t size)
+{
+	struct encode_spare *s = p;
+
+	if (size < SPARE_LEAST || size > SPARE_MOST - room->spared)
+		return false;
+	*s = (struct encode_spare){room->spare, size};
+	room->spare = s;
+	room->spared += size;
+	return true;
+}
+
 static void *room_alloc(void *ctx, size_t n)
 {
 	struct encode_room *room = ctx;
-	void *p = mem_alloc(n);
+	void *p = spare_take(room, n);
 
-	if (!p)
-		return NULL;
-	if (budget_charge(room->budget, mem_size(p)) != OK) {
-		mem_free(p);
-		return NULL;
+	room->wanted = true;
+	if (!p) {
+		p = mem_alloc(n);
+		if (!p)
+			return NULL;
+		if (budget_charge(room->budget, mem_size(p)) != OK) {
+			mem_free(p);
+			return NULL;
+		}
+		room->used += mem_size(p);
 	}
-	room->used += mem_size(p);
 	if (room->used > room->peak)
 		room->peak = room->used;
 	return p;
@@ -72,12 +110,40 @@ static void *room_alloc(void *ctx, size_t n)
 static void room_free(void *ctx, void *p)
 {
 	struct encode_room *room = ctx;
+	size_t size = mem_size(p);
 
 	if (!p)
 		return;
-	room->used -= mem_size(p);
-	budget_credit(room->budget, mem_size(p));
+	room->used -= size;
+	if (spare_keep(room, p, size))
+		return;
+	budget_credit(room->budget, size);
 	mem_free(p);
+}
+
+static void spare_free(struct encode_room *room)
+{
+	struct encode_spare *s;
+
+	while ((s = room->spare)) {
+		room->spare = s->next;
+		budget_credit(room->budget, s->size);
+		mem_free(s);
+	}
+	room->spared = 0;
+}
+
+void encode_room_trim(struct encode_room *room)
+{
+	if (!room->wanted)
+		spare_free(room);
+	room->wanted = false;
+}
+
+void encode_room_fini(struct encode_room *room)
+{
+	CHECK(room->used == 0);
+	spare_free(room);
 }
 
 /* --- parameters --- */
@@ -101,14 +167,16 @@ static void *gzip_alloc(void *ctx, unsigned items, unsigned size)
 
 static bool gzip_new(struct encode *e, enum encode_level level, uint64_t length)
 {
-	static const struct { int level, bits; } as[ENCODE_LEVELS] = {
-		[ENCODE_FAST] = {1, 13}, [ENCODE_BALANCED] = {5, 14}, [ENCODE_SMALL] = {6, 15},
+	static const struct { int level, bits, table; } as[ENCODE_LEVELS] = {
+		[ENCODE_FAST] = {1, 14, 6}, [ENCODE_BALANCED] = {4, 14, 7}, [ENCODE_SMALL] = {6, 15, 8},
 	};
-	int bits = window_bits(length, 10, as[level].bits);
+	int bits = window_bits(length, 10, as[level].bits), table = bits - 7;
 
+	if (table > as[level].table)
+		table = as[level].table;
 	e->gzip = (z_stream){.zalloc = gzip_alloc, .zfree = room_free, .opaque = e->room};
 	/* 16: with the header and trailer of gzip (RFC 1952) */
-	return deflateInit2(&e->gzip, as[level].level, Z_DEFLATED, bits + 16, bits - 7, Z_DEFAULT_STRATEGY) == Z_OK;
+	return deflateInit2(&e->gzip, as[level].level, Z_DEFLATED, bits + 16, table, Z_DEFAULT_STRATEGY) == Z_OK;
 }
 
 static enum err gzip_step(struct encode *e, enum encode_op op, struct str *in, char *out, size_t room, size_t *made)

@@ -18,13 +18,23 @@ enum encode_level { ENCODE_FAST, ENCODE_BALANCED, ENCODE_SMALL, ENCODE_LEVELS };
 #define ENCODE_UNKNOWN UINT64_MAX	/* a length that is not known */
 #define ENCODE_ROOM_MIN 64		/* bytes of room that a step needs at least */
 
-/* What the encoders of one thread share. */
+struct encode_spare;
+
+/* What the encoders of one thread share.  All zero but for budget and limit to begin with. */
 struct encode_room {
 	struct budget *budget;	/* borrowed; may be NULL */
 	size_t used;		/* bytes that all of them hold now */
 	size_t peak;		/* the most they held */
 	size_t limit;		/* no new one is made when they hold that much already; 0: none is refused */
+	struct encode_spare *spare;	/* owned: memory of those that are gone, for those to come; charged, too */
+	size_t spared;		/* bytes of it */
+	bool wanted;		/* it was asked for since the last trim */
 };
+
+/* Once in a while (a second, say) as long as there is `spare`: frees it when nothing was asked for since the last time. */
+void encode_room_trim(struct encode_room *room);
+/* CHECKs that no encoder is left, frees what is. */
+void encode_room_fini(struct encode_room *room);
 
 enum encode_op {
 	ENCODE_PUT,	/* take bytes; what comes out of it may come later */
