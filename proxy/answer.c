@@ -12,6 +12,7 @@
 
 #include "lib/base/check.h"
 #include "lib/net/socket.h"
+#include "proxy/compress.h"
 #include "proxy/forward.h"
 #include "proxy/pool.h"
 #include "proxy/request.h"
@@ -56,8 +57,8 @@ static void wait_for_bytes(struct exchange *x)
 		worker_wait_end(&x->lease.up->c);
 }
 
-/* False when the exchange goes another way than reading on. */
-static bool answer_head(struct exchange *x, struct head *h)
+/* `rest`: what came behind it.  False when the exchange goes another way than reading on. */
+static bool answer_head(struct exchange *x, struct head *h, struct str rest)
 {
 	struct vec *v = &x->w->vec;
 	bool interim = h->status < 200 && h->status != 101;
@@ -70,6 +71,8 @@ static bool answer_head(struct exchange *x, struct head *h)
 		cause = CAUSE_BAD_UPGRADE;	/* it has not even read the request */
 	else if (!interim)
 		cause = forward_answer(x, h);
+	if (x->compress && !interim && cause == CAUSE_NONE)
+		cause = compress_head(x, h, rest);
 	if (!interim && (x->request != DIR_DONE || x->w->draining) && h->status != 101)
 		h1_close_after(&x->server);
 	if (cause == CAUSE_NONE && codec_put_head(&x->server.codec, 0, h, v) != OK)
@@ -99,7 +102,7 @@ static void answer_bad(struct exchange *x, enum codec_fault fault)
 		x->fault = (uint8_t)fault;
 		COUNT(x->w, fault[fault]);
 	}
-	if (passed && !answer_flush(x))	/* what came before is good */
+	if (passed && !(compress_on(x) ? compress_flush(x) : answer_flush(x)))	/* what came before is good */
 		return;
 	vec_reset(&x->w->vec);
 	if (fault == FAULT_CUT && !passed && !x->answered)
@@ -135,7 +138,8 @@ static void answer_end(struct exchange *x, bool extra, bool ended)
 		exchange_move(x, MOVE_FLUSHED);
 }
 
-static void answer_feed(struct exchange *x, struct str *in, bool eof)
+/* `more`: there is more to read, and it will be read at once. */
+static void answer_feed(struct exchange *x, struct str *in, bool eof, bool more)
 {
 	struct vec *v = &x->w->vec;
 	struct codec_event ev;
@@ -146,12 +150,17 @@ static void answer_feed(struct exchange *x, struct str *in, bool eof)
 			return;
 		switch (codec_next(&x->upstream.codec, in, eof, &ev)) {
 		case CODEC_HEAD:
-			if (answer_head(x, ev.head))
+			if (answer_head(x, ev.head, *in))
 				continue;
 			if (x->phase == PHASE_TUNNEL)
 				tunnel_begin(x, in);
 			return;
 		case CODEC_BODY:
+			if (compress_on(x)) {
+				if (compress_body(x, ev.body))
+					continue;
+				return;
+			}
 			x->bytes_out += ev.body.n;
 			COUNT_ADD(x->w, bytes_out, ev.body.n);
 			if (codec_put_body(&x->server.codec, 0, ev.body, v) == OK)
@@ -160,6 +169,8 @@ static void answer_feed(struct exchange *x, struct str *in, bool eof)
 			exchange_fail(x, CAUSE_ANSWER_BROKEN);
 			return;
 		case CODEC_TRAILERS:
+			if (compress_on(x) && !compress_trailers(x, ev.head))
+				return;
 			ended = codec_put_end(&x->server.codec, 0, ev.head, v) == OK;
 			if (ended)
 				continue;
@@ -167,6 +178,8 @@ static void answer_feed(struct exchange *x, struct str *in, bool eof)
 			exchange_fail(x, CAUSE_ANSWER_BROKEN);
 			return;
 		case CODEC_END:
+			if (compress_on(x) && !compress_end(x))
+				return;
 			answer_end(x, in->n > 0, ended);
 			return;
 		case CODEC_BAD:
@@ -175,6 +188,8 @@ static void answer_feed(struct exchange *x, struct str *in, bool eof)
 		case CODEC_MORE:
 			if (eof)	/* before the first byte of an answer: no fault to a codec, but to us */
 				answer_bad(x, FAULT_CUT);
+			else if (compress_on(x))
+				compress_pause(x, more);
 			else if (v->n)
 				answer_flush(x);
 			return;
@@ -198,7 +213,7 @@ static size_t read_size(struct exchange *x)
 		return WORKER_READ_SMALL;
 	if (!(x->lease.up->c.t.more & CONN_LARGE))
 		answer_receive(x->lease.up, true);
-	return WORKER_READ_LARGE;
+	return compress_on(x) ? WORKER_READ_FIRST : WORKER_READ_LARGE;
 }
 
 void answer_read(struct exchange *x)
@@ -213,13 +228,16 @@ void answer_read(struct exchange *x)
 		exchange_move(x, MOVE_SEND);	/* it speaks before it was asked: let the codec judge */
 	while ((x->phase == PHASE_SENT || x->phase == PHASE_REPLYING) && x->lease.up == u && !x->to_client &&
 	       (u->c.t.flags & CONN_READABLE)) {
-		if (visit >= WORKER_VISIT) {
+		if (visit >= (compress_on(x) ? COMPRESS_VISIT : WORKER_VISIT)) {
 			worker_ready(w, &u->c);
 			return;
 		}
 		n = conn_input(w, &u->c, &x->up_in, read_size(x), w->settings->answer.head + WORKER_READ_FIRST, &in);
-		if (n < 0 && errno == EAGAIN)
+		if (n < 0 && errno == EAGAIN) {
+			if (compress_on(x))
+				compress_flush(x);
 			return;
+		}
 		if (n < 0 || (n == 0 && x->write_failed)) {	/* the write was told of a reset: this is no clean end */
 			answer_bad(x, FAULT_CUT);
 			return;
@@ -227,12 +245,13 @@ void answer_read(struct exchange *x)
 		visit += (size_t)n;
 		if (n > 0)
 			x->answered = true;
-		answer_feed(x, &in, n == 0);
+		answer_feed(x, &in, n == 0, visit < COMPRESS_VISIT && (u->c.t.flags & CONN_READABLE));
 		if (x->phase >= PHASE_TUNNEL || x->lease.up != u)
 			return;
 		if (!x->to_client && x->phase == PHASE_REPLYING)	/* a head must come whole in its time */
 			wait_for_bytes(x);
 		if (conn_keep(w, &x->up_in, in) != OK) {
+			vec_reset(&w->vec);
 			exchange_fail(x, CAUSE_NO_MEMORY);
 			return;
 		}

@@ -19,6 +19,7 @@
 #include "proxy/access.h"
 #include "proxy/answer.h"
 #include "proxy/client.h"
+#include "proxy/compress.h"
 #include "proxy/forward.h"
 #include "proxy/gate.h"
 #include "proxy/local.h"
@@ -525,6 +526,8 @@ void exchange_finish(struct exchange *x)
 	buf_free(&x->to_up, &w->budget);
 	buf_free(&x->to_client, &w->budget);
 	buf_free(&x->replay, &w->budget);
+	if (x->compress)
+		compress_free(x);
 	route_unref(x->route);
 	exchange_drop(x);
 }

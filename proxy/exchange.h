@@ -56,6 +56,7 @@ struct exchange {
 	const struct route *route;	/* owned reference; NULL before routing */
 	struct held *held;		/* in the arena; NULL: it never waited at a gate */
 	struct call *copy;		/* owned, until the request is whole: for the route's mirror; NULL: none */
+	struct compress *compress;	/* in the arena; NULL: the route does not compress */
 	struct note *notes;		/* in the arena: changes to whatever answer goes to the client (forward_note) */
 
 	uint8_t phase;		/* enum phase */

@@ -11,6 +11,7 @@
 #include "proxy/ask.h"
 #include "proxy/gate_basic.h"
 #include "proxy/gate_cors.h"
+#include "proxy/compress.h"
 
 #define EDIT_ROOM 32	/* fields that gates and the listener may add to a head that was held */
 
@@ -20,6 +21,7 @@ static gate_fn *const gates[POLICY_N] = {
 	[POLICY_RATE] = admit_rate,
 	[POLICY_BASIC] = gate_basic,
 	[POLICY_AUTH] = ask_auth,
+	[POLICY_ENCODE] = compress_gate,
 };
 
 static enum gate_said ask_from(struct exchange *x, struct head *h, unsigned first)

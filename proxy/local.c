@@ -8,6 +8,7 @@
 #include "lib/base/check.h"
 #include "lib/base/num.h"
 #include "proxy/answer.h"
+#include "proxy/compress.h"
 #include "proxy/forward.h"
 
 #define LOCAL_FIELDS 80
@@ -35,6 +36,7 @@ static bool take_fields(struct exchange *x, const struct head *said, struct head
 
 static enum err put(struct exchange *x, const struct local *l)
 {
+	struct str body = l->body;
 	struct field fields[LOCAL_FIELDS];
 	struct head h = {
 		.status = (uint16_t)l->status, .reason = status_reason(l->status), .minor = 1,
@@ -56,11 +58,13 @@ static enum err put(struct exchange *x, const struct local *l)
 		err = head_add(&h, STR("Proxy-Status"), l->proxy_status);
 	if (err == OK && forward_own_answer(x, &h, l->edits) != CAUSE_NONE)
 		err = ERR_LIMIT;
+	if (err == OK && l->edits && x->compress && compress_whole(x, &h, &body) != CAUSE_NONE)
+		err = ERR_LIMIT;
 	if (err == OK)
 		err = codec_put_head(&x->server.codec, 0, &h, v);
 	if (err == OK && h.body == BODY_SIZED) {
-		err = codec_put_body(&x->server.codec, 0, l->body, v);
-		x->bytes_out += l->body.n;
+		err = codec_put_body(&x->server.codec, 0, body, v);
+		x->bytes_out += body.n;
 	}
 	return err == OK ? codec_put_end(&x->server.codec, 0, NULL, v) : err;
 }

@@ -8,10 +8,12 @@
 #include "dispatch/auth.h"
 #include "dispatch/basic.h"
 #include "dispatch/cors.h"
+#include "dispatch/encoding.h"
 #include "dispatch/limits.h"
 #include "dispatch/mirror.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "lib/http/encode.h"
 
 /* A maker gives the part of `c` with one reference, or NULL for none; false when it cannot, and p->err says why
  * (all zero: no memory). */
@@ -148,6 +150,28 @@ static bool mirror_make(struct policies *p, const struct conf_route *c, struct p
 	return *out;
 }
 
+static bool encoding_make(struct policies *p, const struct conf_route *c, struct policy_part **out)
+{
+	static const uint8_t codings[CONF_CODINGS] = {
+		[CONF_CODING_ZSTD] = CODING_ZSTD, [CONF_CODING_BR] = CODING_BR, [CONF_CODING_GZIP] = CODING_GZIP,
+	};
+	static const uint8_t levels[] = {
+		[CONF_COMPRESS_FAST] = ENCODE_FAST, [CONF_COMPRESS_BALANCED] = ENCODE_BALANCED,
+		[CONF_COMPRESS_SMALL] = ENCODE_SMALL,
+	};
+	const struct conf_compress *from = &c->compress;
+	struct encoding e = { .min_size = from->min_size, .level = levels[from->level],
+			      .types = from->types.items, .n_types = (uint16_t)from->types.count };
+
+	(void)p;
+	if (!from->on)
+		return true;
+	for (size_t i = 0; i < from->coding_count; i++)
+		e.codings[e.n_codings++] = codings[from->codings[i]];
+	*out = encoding_new(&e);
+	return *out;
+}
+
 static const struct {
 	maker *make;
 	bool shared;	/* its part has no state of its own */
@@ -158,6 +182,7 @@ static const struct {
 	[POLICY_BASIC] = { basic_make, true },
 	[POLICY_AUTH] = { auth_make, true },
 	[POLICY_MIRROR] = { mirror_make, false },
+	[POLICY_ENCODE] = { encoding_make, true },
 };
 
 static void share(struct policies *p, unsigned id, struct policy_part **part)

@@ -162,6 +162,7 @@ struct settings *settings_new(const struct conf *c)
 	for (size_t i = 0; i < c->route_count && !s->hasher_threads; i++)
 		if (c->routes[i].basic_auth.file.n)
 			s->hasher_threads = hasher_threads(processors());
+	s->compress = (size_t)(c->limits.compress / s->workers);
 	s->connections = c->limits.connections;
 	count_fds(s);
 	return s;

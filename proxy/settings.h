@@ -56,6 +56,7 @@ struct settings {
 	struct timeouts timeouts;
 	uint32_t replay;	/* bytes of a request body kept for a retry */
 	unsigned hasher_threads;	/* that look at passwords; 0: no route asks for any */
+	size_t compress;		/* bytes of all encoders of a worker */
 	uint32_t queue;		/* bytes of one dispatch queue */
 	size_t rate_memory;	/* bytes of all buckets of rate limits */
 	uint32_t handshakes;	/* TLS handshakes under way in one worker; more wait */

@@ -22,6 +22,7 @@
 #include "lib/net/socket.h"
 #include "proxy/call.h"
 #include "proxy/client.h"
+#include "proxy/compress.h"
 #include "proxy/exchange.h"
 #include "proxy/gate_basic.h"
 #include "proxy/log.h"
@@ -222,7 +223,7 @@ static int64_t next_wait(struct worker *w)
 	ms = earlier(ms, ttl_next(&w->calls.ttl, w->now_ms));
 	if (w->cutting)
 		ms = earlier(ms, CUT_PACE_MS);
-	if (w->pages.n || w->sparse)
+	if (w->pages.n || w->sparse || w->encoders.spare)
 		ms = earlier(ms, TRIM_MS);
 	return w->accept_paused || w->short_of_fds ? earlier(ms, WORKER_ACCEPT_RETRY_MS) : ms;
 }
@@ -268,10 +269,11 @@ static void bury(struct worker *w)
 /* Empty chunks that a second did not need go back to the system. */
 static void trim_pages(struct worker *w)
 {
-	if (!w->pages.n || w->now_ms - w->trimmed < TRIM_MS)
+	if ((!w->pages.n && !w->encoders.spare) || w->now_ms - w->trimmed < TRIM_MS)
 		return;
 	w->trimmed = w->now_ms;
 	pages_trim(&w->pages);
+	encode_room_trim(&w->encoders);
 }
 
 static bool move_client(void *ctx, void *from, void *to)
@@ -589,6 +591,7 @@ struct worker *worker_new(struct server *server, const struct settings *settings
 	hasher_port_init(&w->hasher, tell_verdict, w);
 	make_slabs(w);
 	make_lists(w);
+	w->encoders = (struct encode_room){ .budget = &w->budget, .limit = settings->compress };
 	clock_read(w);
 	if (getrandom(w->id_seed, sizeof w->id_seed, 0) != sizeof w->id_seed)
 		goto fail;
@@ -631,6 +634,7 @@ void worker_free(struct worker *w)
 	pool_free_all(w);
 	hasher_port_fini(&w->hasher);
 	loop_free(w->loop);
+	compress_worker_free(w);
 	h1_shared_free(w->h1_server);
 	h1_shared_free(w->h1_upstream);
 	if (w->scratch)

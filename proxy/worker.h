@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include "lib/base/slab.h"
 #include "lib/base/ttl.h"
+#include "lib/http/encode.h"
 #include "lib/http/h1.h"
 #include "lib/net/loop.h"
 #include "proxy/cause.h"
@@ -28,7 +29,8 @@
 	C(accepted) C(accept_paused) C(requests) C(answers_1xx) C(answers_2xx) C(answers_3xx) C(answers_4xx) \
 	C(answers_5xx) C(connects) C(connects_failed) C(reused) C(retries) C(bytes_in) C(bytes_out) \
 	C(idle_closed) C(tunnels) C(streams) C(queued) C(handshakes) C(handshakes_queued) C(parked) C(calls) \
-	C(mirrored) C(mirror_dropped) C(mirror_failed) C(mirror_body_limit)
+	C(mirrored) C(mirror_dropped) C(mirror_failed) C(mirror_body_limit) \
+	C(compressed) C(compress_refused) C(compress_in) C(compress_out)
 
 struct counters {	/* written by the worker alone, read by anybody at leisure */
 #define C(name) _Atomic uint64_t name;
@@ -92,6 +94,8 @@ struct worker {
 	size_t scratch_size;
 	struct vec vec;			/* what is about to be written */
 	char *vec_scratch;		/* owned */
+	struct encode_room encoders;	/* what all of them hold */
+	char *coded;			/* owned: what one of them made; NULL before the first */
 	struct h1_shared *h1_server, *h1_upstream;	/* owned */
 
 	struct acceptor *acceptors;	/* owned, one a listener */

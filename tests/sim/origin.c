@@ -98,6 +98,8 @@ static void plan(struct origin *o)
 	} else if (a->reply == REPLY_CHUNKED) {
 		add(o, "Transfer-Encoding: chunked\r\n");
 	}
+	if (chance(50))
+		add(o, "Content-Type: text/plain\r\n");
 	if (chance(10)) {
 		add(o, "Connection: close\r\n");
 		o->then = THEN_FIN;

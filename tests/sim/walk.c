@@ -12,6 +12,7 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "proxy/exchange.h"
+#include "tests/decode.h"
 #include "tests/sim/world.h"
 
 #define CLIENTS 24
@@ -105,6 +106,8 @@ static void add_request(struct client *c, bool last)
 	}
 	if (chance(20))
 		add(c, "TE: trailers\r\n");
+	if (chance(50))
+		add(c, chance(33) ? "Accept-Encoding: gzip\r\n" : chance(50) ? "Accept-Encoding: br\r\n" : "Accept-Encoding: zstd\r\n");
 	if (last && chance(30))
 		add(c, "Connection: close\r\n");
 	add(c, "\r\n");
@@ -261,15 +264,36 @@ static void finish(void)
 
 /* --- what clients got --- */
 
-static void check_body(const struct message *m, unsigned id)
+static void check_bytes(struct str body, bool whole, unsigned id)
 {
 	const struct asked *a = &walking.asked[id];
 
-	for (size_t i = 0; i < m->body.n; i++)
-		if (m->body.p[i] != walk_byte(id, true, i))
+	for (size_t i = 0; i < body.n; i++)
+		if (body.p[i] != walk_byte(id, true, i))
 			world_failed("the body of its own answer", __FILE__, __LINE__);
-	if (m->state == MESSAGE_WHOLE && strcmp(a->method, "HEAD") != 0 && m->body.n != a->answer)
+	if (whole && strcmp(a->method, "HEAD") != 0 && body.n != a->answer)
 		world_failed("an answer that was cut to look cut", __FILE__, __LINE__);
+}
+
+static void check_body(const struct message *m, unsigned id)
+{
+	bool whole = m->state == MESSAGE_WHOLE;
+	struct str body = { m->body.p, m->body.n }, coding;
+	struct decode *d;
+	unsigned n;
+
+	coding = message_field(m, STR("Content-Encoding"), &n);
+	if (n == 0 || strcmp(walking.asked[id].method, "HEAD") == 0) {
+		check_bytes(body, whole, id);
+		return;
+	}
+	d = decode_new(coding_of(coding));
+	if (!decode_put(d, body))
+		world_failed("what its Content-Encoding says", __FILE__, __LINE__);
+	if (whole && !decode_ended(d))
+		world_failed("a coding that ends with its answer", __FILE__, __LINE__);
+	check_bytes(decode_out(d), decode_ended(d), id);
+	decode_free(d);
 }
 
 static void check_answer(const struct message *m, const struct client *c, unsigned i)
@@ -322,9 +346,10 @@ static void check_client(const struct client *c)
 
 #define GUARD "auth: {service: who, response_headers: [X-User]}"
 #define CONF_GUARDED 5
+#define COMPRESS "defaults: {compress: {min_size: 20B}}\n"
 
 static const char *const confs[] = {
-	CONF_DEFAULT,
+	CONF_DEFAULT COMPRESS,
 	CONF_PLAIN CONF_TIMES CONF_ROUTES
 	"services:\n"
 	"  origin: {endpoints: [127.0.0.1:9001], max_connections: 1}\n"
@@ -334,7 +359,7 @@ static const char *const confs[] = {
 	CONF_DEFAULT "limits: {replay: 1B, head: 1KiB, chunk_overhead: 1KiB}\n",
 	CONF_PLAIN CONF_ROUTES CONF_SERVICES
 	"timeouts: {head: 100ms, body: 100ms, write: 100ms, idle: 100ms, connect: 10ms, first_byte: 20ms,\n"
-	"           between_bytes: 30ms, upstream_idle: 10ms, linger: off}\n",
+	"           between_bytes: 30ms, upstream_idle: 10ms, linger: off}\n" COMPRESS,
 	CONF_PLAIN CONF_TIMES CONF_ROUTES "limits: {connections: 3}\n" CONF_SERVICES,
 	CONF_PLAIN CONF_TIMES
 	"routes:\n"

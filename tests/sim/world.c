@@ -119,6 +119,7 @@ static bool turn(void)
 	unsigned long before = net.delivered + net.calls;
 
 	worker_turn(world.w);
+	CHECK(world.w->vec.n == 0);
 	if (world.brief && mem_fail_count() >= world.brief) {
 		mem_fail_from(0);
 		world.brief = 0;

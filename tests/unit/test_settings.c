@@ -10,6 +10,8 @@
 
 #include "conf/conf.h"
 #include "lib/base/mem.h"
+#include "dispatch/encoding.h"
+#include "lib/http/encode.h"
 #include "proxy/settings.h"
 
 static struct conf_errors errors;
@@ -192,6 +194,37 @@ static void routes(void **state)
 	is(service_host_literal(r->service), "o.example");
 }
 
+static const struct encoding *encoding(const char *path)
+{
+	const struct policy *p = find("any", path)->spec.policy;
+
+	return p ? (const struct encoding *)p->part[POLICY_ENCODE] : NULL;
+}
+
+static void compression(void **state)
+{
+	(void)state;
+	load("workers: 2\n"
+	     "limits: {compress: 1MiB}\n"
+	     "defaults: {compress: on}\n"
+	     "routes:\n"
+	     "  - answer: {}\n"
+	     "  - {path: /same, answer: {}}\n"
+	     "  - {path: /off, answer: {}, compress: off}\n"
+	     "  - {path: /own, answer: {}, compress: {encodings: [gzip, zstd], types: text/css, min_size: 2KiB, level: small}}\n");
+	assert_int_equal(s->compress, 512 * 1024);
+	assert_true(encoding("/") && encoding("/")->n_codings == 3 && encoding("/")->n_types > 10);
+	assert_ptr_equal(encoding("/"), encoding("/same"));	/* one for all that say the same */
+	assert_null(encoding("/off"));
+	assert_true(encoding("/")->level == ENCODE_FAST && encoding("/")->codings[0] == CODING_ZSTD &&
+		    encoding("/")->codings[1] == CODING_BR && encoding("/")->codings[2] == CODING_GZIP);
+	assert_true(encoding("/own")->n_codings == 2 && encoding("/own")->codings[0] == CODING_GZIP &&
+		    encoding("/own")->codings[1] == CODING_ZSTD);
+	assert_true(encoding("/own")->level == ENCODE_SMALL && encoding("/own")->min_size == 2048);
+	assert_int_equal(encoding("/own")->n_types, 1);
+	is(encoding("/own")->types[0], "text/css");
+}
+
 static bool header_a(void *ctx, struct str name, struct str *value)
 {
 	*value = str_of(ctx);
@@ -305,7 +338,7 @@ static void no_memory(void **state)
 {
 	static const char text[] =
 		"listen: [{address: 127.0.0.1:80, trusted_proxies: [10.0.0.0/8]}]\n"
-		"routes: [{host: a, service: x, request_headers: {set: {A: b}}}, {path: {regex: /x}, method: [GET, PUT], headers: {a: b}, query: {c: {regex: d}}, answer: {body: hi}},\n"
+		"routes: [{host: a, service: x, compress: on, request_headers: {set: {A: b}}}, {path: {regex: /x}, method: [GET, PUT], headers: {a: b}, query: {c: {regex: d}}, answer: {body: hi}},\n"
 		"{path: /r, redirect: {host: b.de, port: 81}}]\nservices: {x: [127.0.0.1:1]}\n";
 	struct snapshot_error err = {0};
 	unsigned failed = 0;
@@ -338,6 +371,7 @@ int main(void)
 		cmocka_unit_test_teardown(listeners, unload),
 		cmocka_unit_test_teardown(limits_and_timeouts, unload),
 		cmocka_unit_test_teardown(routes, unload),
+		cmocka_unit_test_teardown(compression, unload),
 		cmocka_unit_test_teardown(matches, unload),
 		cmocka_unit_test_teardown(redirects, unload),
 		cmocka_unit_test(refusals),
