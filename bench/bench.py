@@ -8,6 +8,7 @@
   bench.py services [options]         many services, with and without checks
   bench.py instr    [options]         instructions and system calls per request
   bench.py rtt      [options]         one stream over a way of 20 ms
+  bench.py compress [options]         compressed answers: bytes, CPU, memory
   bench.py tlsfloor                   heap bytes per idle connection of OpenSSL alone
   bench.py report   --out FILE        tables from the results file
 
@@ -178,12 +179,12 @@ def fds(pid):
 class Params:
     """What a peer file gets: numbers, paths, and two helpers."""
 
-    def __init__(self, workers, maxconn, services=None, health=False):
+    def __init__(self, workers, maxconn, services=None, health=False, compress=None):
         self.port, self.tls_port, self.nofile = PORT, TLS_PORT, NOFILE
         self.up_host, self.up_port = "127.0.0.1", UP_PORT
         self.workers, self.maxconn = workers, maxconn
         self.cert, self.key, self.pem = TMP + "/cert.pem", TMP + "/key.pem", TMP + "/both.pem"
-        self.services, self.health = services, health
+        self.services, self.health, self.compress = services, health, compress
         self.dir = tempfile.mkdtemp(prefix="peer-", dir=TMP)
         os.chmod(self.dir, 0o755)
 
@@ -259,8 +260,8 @@ def start_origin(cpus=None):
     return Server([TMP + "/origin", str(UP_PORT)], UP_PORT, cpus)
 
 
-def start_peer(m, workers, maxconn=None, services=None, health=False, cpus=None, ready_s=None, how=None):
-    p = Params(workers, maxconn or MAXCONN, services, health)
+def start_peer(m, workers, maxconn=None, services=None, health=False, cpus=None, ready_s=None, how=None, compress=None):
+    p = Params(workers, maxconn or MAXCONN, services, health, compress)
     cmd = (how or m.start)(m.path, p)
     env = m.env(p) if hasattr(m, "env") else None
     s = Server(cmd, PORT, cpus, env, p.dir, ready_s or getattr(m, "ready_s", 20), p.dir + "/bench.log")
@@ -336,9 +337,9 @@ def do_start(peers, a, out):
 class Holder:
     """The conns tool, told what to do line by line."""
 
-    def __init__(self, mode, tls, inflight=64, path="/s"):
+    def __init__(self, mode, tls, inflight=64, path="/s", accept="identity"):
         cmd = [TMP + "/conns", "127.0.0.1", str(TLS_PORT if tls else PORT), mode,
-               "inflight=%d" % inflight, "path=" + path] + (["tls"] if tls else [])
+               "inflight=%d" % inflight, "path=" + path, "accept=" + accept] + (["tls"] if tls else [])
         e = dict(os.environ, OPENSSL_CONF=TMP + "/openssl.cnf")
         self.p = subprocess.Popen(cmd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                   preexec_fn=pinned(None), env=e)
@@ -446,10 +447,11 @@ def to_us(t):
     return float(n) * {"us": 1, "ms": 1e3, "s": 1e6, "m": 6e7}[u]
 
 
-def wrk(conns, secs, path, tls, cpus, threads=2):
+def wrk(conns, secs, path, tls, cpus, threads=2, fields=()):
     url = "%s://127.0.0.1:%d%s" % ("https" if tls else "http", TLS_PORT if tls else PORT, path)
     e = dict(os.environ, OPENSSL_CONF=TMP + "/openssl.cnf")
-    r = subprocess.run(["wrk", "-t%d" % threads, "-c%d" % conns, "-d%gs" % secs, "--latency", "-H", "Host: bench.test", url],
+    r = subprocess.run(["wrk", "-t%d" % threads, "-c%d" % conns, "-d%gs" % secs, "--latency", "-H", "Host: bench.test"] +
+                       [w for f in fields for w in ("-H", f)] + [url],
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                        preexec_fn=pinned(cpus), env=e)
     t = r.stdout
@@ -734,6 +736,12 @@ def do_report(a):
                 lines.append([p, "%.1f" % med(v, "answer_ms"), "%.1f" % med(v, "down_mb_s"),
                               "%.1f" % med(v, "up_mb_s") if v[-1]["up_mb_s"] else "-"])
         table("One stream over 20 ms, MB/s, median", ["peer", "small answer, ms", "down", "up"], lines)
+    if sel(kind="compress"):
+        lines = []
+        for k in dict.fromkeys((r["peer"], r["coding"], r["level"], r["path"]) for r in sel(kind="compress")):
+            v = sel(kind="compress", peer=k[0], coding=k[1], level=k[2], path=k[3])
+            lines.append(list(map(str, k)) + [str(v[-1]["bytes"]), "%.0f" % med(v, "cpu_us"), "%.0f" % (med(v, "held") / 1024) if v[-1]["held"] >= 0 else ""])
+        table("Compressed answers, median", ["peer", "coding", "level", "path", "bytes sent", "CPU us", "KiB held by a slow client"], lines)
     if sel(kind="services"):
         lines = []
         for r in sel(kind="services"):
@@ -746,7 +754,7 @@ def do_report(a):
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("what", choices=("list", "start", "mem", "load", "services", "instr", "rtt", "tlsfloor", "report"))
+    ap.add_argument("what", choices=("list", "start", "mem", "load", "services", "instr", "rtt", "compress", "tlsfloor", "report"))
     ap.add_argument("--peers", default="", help="comma list; default all found")
     ap.add_argument("--workers", default="1", help="comma list of worker counts")
     ap.add_argument("--cases", default="", help="comma list; default all of the kind")
@@ -780,7 +788,7 @@ def main():
     a.cases = a.cases.split(",") if a.cases else list(known)
     out = Out(a.out)
     lock_wait[0] = a.lock_wait
-    if a.what in ("instr", "rtt"):
+    if a.what in ("instr", "rtt", "compress"):
         if a.what == "instr" and not a.peers:
             peers = [m for m in peers if m.peer == "thimble"]
         return importlib.import_module(a.what).main(sys.modules[__name__], peers, a, out)

@@ -28,6 +28,8 @@ def stream(b, p):
 
 def start(b, p):
     text = p.fill(CONF).replace("@access@", getattr(p, "access_log", None) or "off")
+    if p.compress:
+        text += "defaults: {compress: {encodings: %s, level: %s}}\nlimits: {compress: 8GiB}\n" % (p.compress[0], p.compress[1])
     if p.services:
         text += "routes:\n" + "".join("  - {host: %s, service: s%d}\n" % (h, i) for i, (h, _) in enumerate(p.services))
         text += "services:\n" + "".join("  s%d: [%s]\n" % (i, ", ".join("%s:%d" % e for e in ends))
