@@ -368,7 +368,7 @@ static const char *const confs[] = {
 	"  - {path: /named, service: named, " GUARD ", mirror: {service: shadow, share: 50%}}\n"
 	CONF_SERVICES
 	"  who: 127.0.0.1:9005\n"
-	"  shadow: {endpoints: [127.0.0.1:9006], max_connections: 2}\n",
+	"  shadow: {endpoints: [127.0.0.1:9006], max_connections: 2}\n" COMPRESS,
 };
 
 static void walk_one(uint64_t seed, bool lean)
