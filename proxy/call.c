@@ -173,10 +173,12 @@ static void flush(struct call *c)
 	struct conn *up = &c->lease.up->c;
 	struct str body = buf_str(c->body);
 	size_t head = c->sent < c->head.n ? c->sent : c->head.n, skip = c->sent - head;
-	struct iovec iov[2] = {
-		{ (char *)c->head.p + head, c->head.n - head }, { (char *)body.p + skip, body.n - skip },
-	};
-	ssize_t n = conn_write(c->lease.w, up, iov, body.n ? 2 : 1);
+	struct iovec iov[2] = { { (char *)c->head.p + head, c->head.n - head } };
+	ssize_t n;
+
+	if (body.n)
+		iov[1] = (struct iovec){ (char *)body.p + skip, body.n - skip };
+	n = conn_write(c->lease.w, up, iov, body.n ? 2 : 1);
 
 	if (n > 0) {
 		c->any_sent = true;
