@@ -515,3 +515,46 @@ def test_the_route_is_edited_behind_it(stage):
     assert stage.client(p).get("/in/x").text() == "GET /x 0"
     assert app.requests[0].get("X-User") == "route" and auth.requests[0].get("X-User") is None
     assert auth.requests[0].get("X-Original-URL").endswith("/in/x")
+
+
+# ---- beside the other gates
+
+CORS = "cors: {origins: ['https://page.test'], methods: [PUT], credentials: on}"
+
+
+def test_a_preflight_is_answered_before_it(stage):
+    app, auth = stage.origin(), stage.origin(no)
+    p = guarded(stage, app, auth, routes=["{service: app, auth: {service: who}, %s}" % CORS])
+    c = stage.client(p)
+    a = c.ask("OPTIONS", "/", "Origin: https://page.test", "Access-Control-Request-Method: PUT")
+    assert a.status == 200 and a.get("Access-Control-Allow-Methods") and not auth.connections
+    # and a page can read why it was refused
+    a = c.get("/", "Origin: https://page.test")
+    assert a.status == 401 and a.get("Access-Control-Allow-Origin") == "https://page.test" and a.text() == "go away"
+    assert c.ask("OPTIONS", "/").status == 401      # that was none
+
+
+def test_passwords_are_looked_at_before_it(stage):
+    users = stage.file("users", "u:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n")     # "password"
+    gate = Gate()
+    app, auth = stage.origin(), stage.origin(gate)
+    p = guarded(stage, app, auth, routes=["{service: app, basic_auth: {file: '%s', user_header: X-User}, "
+                                          "auth: {service: who, response_headers: [X-Group]}}" % users])
+    c = stage.client(p)
+    assert c.get("/", "Authorization: Basic dTp3cm9uZw==").status == 401 and not auth.connections
+    body = b"x" * 300000
+    t = threading.Thread(target=lambda: c.request("POST", "/up", "Authorization: Basic dTpwYXNzd29yZA==", "X-Group: root", body=body))
+    t.start()
+    r = auth.wait(1)[0]
+    assert r.get("X-User") == "u" and r.get("Authorization") is None and app.connections == 0
+    gate.let()
+    t.join()
+    assert c.answer().text() == "POST /up %d" % len(body)
+    assert app.requests[0].get("X-User") == "u" and app.requests[0].get("X-Group") is None
+
+
+def test_what_it_lets_pass_has_been_counted(stage):
+    app, auth = stage.origin(), stage.origin(yes)
+    p = guarded(stage, app, auth, routes=["{service: app, auth: {service: who}, rate_limit: {rate: 1/h, burst: 2}}"])
+    c = stage.client(p)
+    assert [c.get("/").status for _ in range(4)] == [200, 200, 429, 429] and len(auth.requests) == 2
