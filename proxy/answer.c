@@ -14,6 +14,7 @@
 #include "lib/net/socket.h"
 #include "proxy/compress.h"
 #include "proxy/forward.h"
+#include "proxy/mirroring.h"
 #include "proxy/pool.h"
 #include "proxy/request.h"
 #include "proxy/tunnel.h"
@@ -91,6 +92,8 @@ static bool answer_head(struct exchange *x, struct head *h, struct str rest)
 	buf_free(&x->replay, &x->w->budget);
 	x->replayable = false;
 	exchange_move(x, h->status == 101 ? MOVE_SWITCH : MOVE_REPLY);
+	if (x->copy)
+		mirroring_go(x);
 	return h->status != 101;
 }
 

@@ -112,7 +112,7 @@ void exchange_move(struct exchange *x, enum move move)
 		give_upstream(x, move);
 	if (give & HOLD_CLIENT) {
 		if (x->copy)
-			mirroring_drop(x);
+			mirroring_over(x);
 		worker_wait_end(x->client);
 		x->next_done = x->w->done;
 		x->w->done = x;

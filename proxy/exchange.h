@@ -55,7 +55,7 @@ struct exchange {
 	struct exchange *next, *prev;	/* in worker->running */
 	const struct route *route;	/* owned reference; NULL before routing */
 	struct held *held;		/* in the arena; NULL: it never waited at a gate */
-	struct call *copy;		/* owned, until the request is whole: for the route's mirror; NULL: none */
+	struct call *copy;		/* owned, until it is sent: for the route's mirror; NULL: none */
 	struct compress *compress;	/* in the arena; NULL: the route does not compress */
 	struct note *notes;		/* in the arena: changes to whatever answer goes to the client (forward_note) */
 

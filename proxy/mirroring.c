@@ -1,8 +1,9 @@
 /* mirroring: see mirroring.h.
  *
- * A copy is a call (call.h) in haste, which nobody waits for: it begins when the request is whole, behind the request's own
- * writing in that turn, has a connection at once or is dropped, and its answer is read and thrown away.  Nothing that
- * happens to it is told to the exchange.  Copies take at most half of the calls that there may be. */
+ * A copy is a call (call.h) in haste, which nobody waits for: it has a connection at once or is dropped, and its answer is
+ * read and thrown away.  Nothing that happens to it is told to the exchange.  It goes when the request has its answer's head, or
+ * has failed: before that, its system calls would stand between the two, since a worker does one thing at a time.
+ * Copies take at most half of the calls that there may be. */
 #include "proxy/mirroring.h"
 
 #include "dispatch/mirror.h"
@@ -48,8 +49,12 @@ void mirroring_begin(struct exchange *x, const struct head *h, struct str author
 		return;
 	}
 	head_remove(&x->copy->request, STR("Expect"));
-	if (x->request == DIR_DONE)
-		mirroring_end(x);
+}
+
+static void drop(struct exchange *x)
+{
+	call_cancel(x->copy);
+	x->copy = NULL;
 }
 
 void mirroring_body(struct exchange *x, struct str piece)
@@ -63,17 +68,20 @@ void mirroring_body(struct exchange *x, struct str piece)
 	default:
 		COUNT(x->w, mirror_dropped);
 	}
-	mirroring_drop(x);
+	drop(x);
 }
 
-void mirroring_end(struct exchange *x)
+void mirroring_go(struct exchange *x)
 {
+	if (x->request != DIR_DONE)
+		return;
 	call_start(x->copy);
 	x->copy = NULL;
 }
 
-void mirroring_drop(struct exchange *x)
+void mirroring_over(struct exchange *x)
 {
-	call_cancel(x->copy);
-	x->copy = NULL;
+	mirroring_go(x);
+	if (x->copy)
+		drop(x);
 }

@@ -10,9 +10,9 @@ void mirroring_begin(struct exchange *x, const struct head *h, struct str author
 
 /* With x->copy: a piece of the body, which may be more than is copied. */
 void mirroring_body(struct exchange *x, struct str piece);
-/* The request is whole: the copy goes its own way. */
-void mirroring_end(struct exchange *x);
-/* The request ended before it was whole, and so there is no copy. */
-void mirroring_drop(struct exchange *x);
+/* The endpoint answers: the copy goes its own way, if the request is whole. */
+void mirroring_go(struct exchange *x);
+/* The exchange is over: the copy goes, or there is none, since the request never was whole. */
+void mirroring_over(struct exchange *x);
 
 #endif

@@ -161,8 +161,6 @@ void request_feed(struct exchange *x, struct str *in, bool eof)
 			continue;	/* dropped: nobody knows what the origin would do with them */
 		case CODEC_END:
 			x->request = DIR_DONE;
-			if (x->copy)
-				mirroring_end(x);
 			if (!x->to_client)
 				worker_wait_end(x->client);
 			if (codec_put_end(&x->upstream.codec, 0, NULL, v) == OK)
