@@ -108,8 +108,11 @@ static void head_wait(struct worker *w, struct conn *c, struct buf *kept, struct
 {
 	bool first = c->t.state == CONN_IDLE;
 
-	if (!eof && in.n == 0 && !kept && !w->draining)
-		return;		/* empty lines before a request: still idle */
+	if (!eof && in.n == 0 && !kept && !w->draining) {	/* empty lines before a request */
+		if (c->t.flags & CONN_READABLE)		/* still idle, and a FIN is behind them */
+			worker_ready(w, c);
+		return;
+	}
 	if (eof || conn_keep(w, &kept, in) != OK) {
 		buf_free(&kept, &w->budget);
 		c->t.state = CONN_IDLE;
@@ -122,6 +125,8 @@ static void head_wait(struct worker *w, struct conn *c, struct buf *kept, struct
 		worker_wait(w, c, w->list.idle);
 		if (w->draining)
 			client_close(w, c, false);
+		else if (c->t.flags & CONN_READABLE)
+			worker_ready(w, c);
 		return;
 	}
 	kept->mark = mark ? mark : 1;

@@ -395,6 +395,24 @@ static void half_closed_client(void)
 	EXPECT(world_status(c, 0) == 200 && !peer_open(c) && !c->reset);
 }
 
+/* Empty lines are no request: the FIN that comes with them ends the connection at once. */
+static void behind_empty_lines(void)
+{
+	struct peer *c[3] = { world_client(), world_client(), world_client() };
+
+	peer_send(c[0], STR("\r\n"));
+	peer_fin(c[0]);
+	world_say(c[1], "\r");
+	peer_send(c[1], STR("\n"));
+	peer_fin(c[1]);
+	world_say(c[2], GET);
+	world_say(world_up(0), OK2);
+	peer_send(c[2], STR("\r\n\r\n"));
+	peer_fin(c[2]);
+	world_settle();
+	EXPECT(!peer_open(c[0]) && !peer_open(c[1]) && !peer_open(c[2]) && world_status(c[2], 0) == 200);
+}
+
 static void early_answer(void)
 {
 	struct peer *c = world_client(), *o;
@@ -873,6 +891,7 @@ const struct story stories[] = {
 	{ "answer-until-close", NULL, answer_until_close },
 	{ "client-leaves", NULL, client_leaves },
 	{ "half-closed-client", NULL, half_closed_client },
+	{ "behind-empty-lines", NULL, behind_empty_lines },
 	{ "early-answer", NULL, early_answer },
 	{ "early-answer-and-reset", NULL, early_answer_and_reset },
 	{ "reset-told-to-write", NULL, reset_told_to_write },
