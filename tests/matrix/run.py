@@ -254,11 +254,11 @@ class Row:
         return "  [without thimble: %s]" % (bad[0] if bad else "passes")
 
 
-def start_thimble(server, folder):
+def start_thimble(server, folder, patience="30s"):
     for attempt in range(5):
         port = harness.free_port()
         text = harness.config({"app": server.address}, listen="upgrade: [websocket]", timeouts={
-            k: "30s" for k in ("head", "body", "write", "first_byte", "between_bytes", "tunnel")},
+            k: patience for k in ("head", "body", "write", "first_byte", "between_bytes", "tunnel")},
             log="level: info, access: stdout, format: json")
         path = os.path.join(folder, "thimble-%s.yaml" % server.name)
         with open(path, "w", encoding="utf-8") as f:

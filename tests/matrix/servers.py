@@ -83,8 +83,10 @@ class Server:
         env = dict(os.environ)
         if report:
             open(report, "a").close()
-            os.chmod(report, 0o666)
             env["REPORT"] = report
+            reports = os.path.join(self.work, "reports")
+            os.mkdir(reports)
+            os.chmod(reports, 0o777)    # Apache's programs are another user's
         self.log = open(os.path.join(self.work, "said"), "wb")
         self.process = subprocess.Popen(self.command(files), env=env, stdin=subprocess.DEVNULL, stdout=self.log,
                                         stderr=self.log, start_new_session=True)
@@ -121,7 +123,6 @@ class Server:
         return path
 
     def said(self):
-        self.log.flush()
         with open(self.log.name, errors="replace") as f:
             return f.read()[-3000:]
 

@@ -107,7 +107,9 @@ const server = http.createServer({ keepAliveTimeout: 60000, maxHeaderSize: 65536
 			const data = await body(req);
 			fs.writeSync(report, JSON.stringify({ m: req.method, t: Buffer.from(req.url, 'latin1').toString('hex'),
 				b: data.toString('hex') }) + '\n');
-			res.end('ok\n');
+			// Behind an upgrade that nobody took, Node hangs on a method that it does not know.
+			if (req.headers.upgrade) res.setHeader('Connection', 'close');
+			res.writeHead(200, { 'Content-Length': 3 }).end('ok\n');
 			return;
 		}
 		if (req.url === '*') {
