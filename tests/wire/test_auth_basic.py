@@ -171,6 +171,7 @@ def median(c, n=40):
     return sorted(times)[n // 2]
 
 
+@pytest.mark.true_edges("the first to ask must be the first that is looked at")
 def test_wrong_passwords_hold_up_nobody_else(stage):
     """Each of them takes a quarter of a second, and forty are waiting: on a worker that would be ten seconds."""
     o, p = guarded(stage, users=stage.file("slow.htpasswd", SLOW + open(USERS).read()),

@@ -95,7 +95,8 @@ def broken(c):
         return True
 
 
-@pytest.mark.parametrize("linger", ["off", "1m"])
+@pytest.mark.parametrize("linger", [
+    pytest.param("off", marks=pytest.mark.whole_calls("a close with bytes unread may take the answer with it")), "1m"])
 def test_linger(stage, linger):
     p = stage.proxy({}, routes=["{answer: {status: 404}}"], timeouts={"linger": linger})
     c = stage.client(p)
