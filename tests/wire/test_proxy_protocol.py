@@ -322,3 +322,13 @@ def test_a_tunnel_behind_the_header(stage):
     assert c.get("/", "Connection: Upgrade", "Upgrade: websocket").status == 101
     assert c.send("hello").exactly(5) == b"HELLO"
     assert o.headers[0].startswith(b"PROXY TCP4 127.0.0.1 127.0.0.1 ")
+
+
+@pytest.mark.parametrize("version,header", [("v1", "PROXY UNKNOWN"), ("v2", b"\x20\0")])
+def test_a_question_of_our_own_says_that_it_is_ours(stage, version, header):
+    gate, o = wanting(stage), stage.origin()
+    services = {"app": o.address, "gate": '{endpoints: ["%s"], proxy_protocol: %s}' % (gate.address, version)}
+    p = stage.proxy(services, routes=["{service: app, auth: {service: gate}}"])
+    c = stage.client(p)
+    assert c.get("/a").text() == "GET /a 0" and c.get("/b").text() == "GET /b 0"
+    assert gate.headers == [header] * 2 and gate.connections == 2
