@@ -96,6 +96,8 @@ class Server:
         if self.name == "nginx":
             return [program("nginx"), "-e", "stderr", "-c", self.config("nginx", files)]
         if self.name == "apache":
+            if self.report:
+                os.chmod(self.fill("report.pl", "report.pl", files), 0o755)
             return [program("apache2"), "-DFOREGROUND", "-f", self.config("apache", files)]
         if self.name == "haproxy":
             return [program("haproxy"), "-db", "-f", self.config("haproxy", files)]
@@ -106,18 +108,22 @@ class Server:
         return [PYTHON, os.path.join(HERE, "servers", "plain.py"), str(self.port), files]
 
     def config(self, name, files):
-        with open(os.path.join(HERE, "servers", name + (".report" if self.report else "") + ".conf"), encoding="utf-8") as f:
+        return self.fill(name + (".report" if self.report else "") + ".conf", name + ".conf", files)
+
+    def fill(self, template, name, files):
+        """A file of servers/ with what is known now; its path."""
+        with open(os.path.join(HERE, "servers", template), encoding="utf-8") as f:
             text = f.read()
         fill = ['X-Fill-%02d "%s"' % (i, "f" * 200) for i in range(30)]
         values = {
             "PORT": str(self.port), "ROOT": files, "WORK": self.work, "HERE": os.path.join(HERE, "servers"),
             "REPORT": self.report or "", "MODULES": modules_of_apache() or "", "ECHO": echo_of_nginx() or "",
             "CHUNKED": "\n".join("echo_duplicate 1000 %c;\necho_flush;" % (97 + i) for i in range(20)),
-            "BIGHEAD": "\n".join("Header set " + f if name == "apache" else "add_header %s;" % f for f in fill),
+            "BIGHEAD": "\n".join("Header set " + f if self.name == "apache" else "add_header %s;" % f for f in fill),
         }
         for key, value in values.items():
             text = text.replace("@%s@" % key, value)
-        path = os.path.join(self.work, name + ".conf")
+        path = os.path.join(self.work, name)
         with open(path, "w", encoding="utf-8") as f:
             f.write(text)
         return path
