@@ -13,6 +13,7 @@
 #include "dispatch/rate.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "proxy/hasher.h"
 #include "proxy/pool.h"
 
 #define PORT_STREAMS 9100	/* endpoints from here on get no bare HTTP */
@@ -63,11 +64,14 @@ static bool load(const char *text)
 	if (world.settings && world.endpoints && world.server.rates)
 		world.snapshot = settings_snapshot(c, world.endpoints, &err);
 	conf_free(c);
-	return world.snapshot;
+	if (world.snapshot && world.settings->hasher_threads)
+		world.server.hasher = hasher_new(0, &world.server.budget);
+	return world.snapshot && (world.server.hasher || !world.settings->hasher_threads);
 }
 
 static void unload(void)
 {
+	hasher_free(world.server.hasher);
 	snapshot_unref(world.snapshot);
 	endpoint_table_free(world.endpoints);
 	settings_free(world.settings);
@@ -78,6 +82,7 @@ static void unload(void)
 	world.settings = NULL;
 	world.server.rates = NULL;
 	world.server.loop = NULL;
+	world.server.hasher = NULL;
 }
 
 static bool listen_all(void)
@@ -131,8 +136,11 @@ void world_settle(void)
 {
 	unsigned turns = 0;
 
-	while (!turn())
-		CHECK(++turns < TURNS_MAX);
+	do {
+		while (!turn())
+			CHECK(++turns < TURNS_MAX);
+	} while (!world.no_looks && world.server.hasher && hasher_step(world.server.hasher, net.now_us / 1000));
+	turn();
 }
 
 void world_sleep(unsigned ms)
@@ -233,6 +241,7 @@ void world_end(void)
 	mem_fail_from(0);
 	net.meddle = NULL;
 	net.no_accept = net.no_watch = false;
+	world.no_looks = false;
 	worker_tell(world.w, WORKER_DRAIN);
 	world_settle();
 	for (int i = 0; i < 100 && worker_open(world.w); i++)
@@ -244,6 +253,8 @@ void world_end(void)
 		if (p->client ? p->listener == world.listener : p->port < PORT_STREAMS)
 			(p->client ? check_answers : check_requests)(p);
 	}
+	hasher_free(world.server.hasher);
+	world.server.hasher = NULL;
 	worker_free(world.w);
 	CHECK(world.server.budget.taken == 0);
 	unload();

@@ -15,7 +15,7 @@ struct story {
 };
 
 extern const struct story stories[], stories_queue[], stories_retry[], stories_admit[], stories_call[], stories_ask[], stories_mirror[],
-	stories_stream[], stories_compress[];	/* each ends with a NULL name */
+	stories_stream[], stories_compress[], stories_basic[];	/* each ends with a NULL name */
 
 struct world {
 	struct server server;
@@ -25,6 +25,7 @@ struct world {
 	struct worker *w;
 	int listener, listeners[4];	/* the first, and all: of the first alone what goes by is read as HTTP */
 	bool lean;	/* memory fails: expectations do not count, only invariants do */
+	bool no_looks;	/* passwords wait to be looked at until this is false again */
 	size_t brief;	/* memory that fails from this allocation on comes back at the end of the turn */
 	const char *story;
 	uint64_t story_seed;
