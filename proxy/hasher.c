@@ -381,7 +381,9 @@ enum hasher_verdict hasher_ask(struct hasher *h, struct hasher_port *port, const
 	enum hasher_verdict v;
 
 	CHECK(user.n <= HTPASSWD_USER_MAX && password.n <= PASSWORD_MAX && owner);
-	if (known_mac(&h->known, users, user, password, &q.mac) != OK)
+	if (!port->maker)
+		port->maker = known_maker(&h->known);
+	if (!port->maker || known_mac(port->maker, users, user, password, &q.mac) != OK)
 		return HASHER_FAILED;
 	if (known_has(&h->known, &q.mac, now_ms))
 		return HASHER_RIGHT;
@@ -508,6 +510,7 @@ void hasher_free(struct hasher *h)
 void hasher_port_init(struct hasher_port *p, void (*wake)(void *arg), void *arg)
 {
 	p->taken = NULL;
+	p->maker = NULL;
 	chan_reader_init(&p->reader, SIZE_MAX, wake, arg);
 	chan_init(&p->chan, 0);
 }
@@ -520,4 +523,5 @@ void hasher_port_fini(struct hasher_port *p)
 	while (hasher_take(p, &owner, &v))
 		;
 	chan_reader_fini(&p->reader);
+	digest_mac_free(p->maker);
 }

@@ -10,6 +10,7 @@
 #include "lib/base/chan.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
+#include "lib/crypto/digest.h"
 
 #define HASHER_THREADS_MAX 2
 #define HASHER_QUEUE (64u * 1024)	/* bytes that wait or are looked at, of all workers */
@@ -22,7 +23,8 @@ struct hasher_ask;	/* one question that waits */
 struct hasher_port {
 	struct chan_reader reader;
 	struct chan chan;
-	struct chan_node *taken;	/* the worker's: that came, oldest first */
+	struct chan_node *taken;	/* the worker's, as all from here: that came, oldest first */
+	struct digest_mac *maker;	/* owned; NULL before the first question */
 };
 
 enum hasher_verdict {

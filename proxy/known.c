@@ -22,8 +22,13 @@ void known_fini(struct known *k)
 	explicit_bzero(k->key, sizeof k->key);
 }
 
+struct digest_mac *known_maker(const struct known *k)
+{
+	return digest_mac_new(k->key);
+}
+
 /* No two are taken for one: the length of the name is in it. */
-enum err known_mac(const struct known *k, const struct htpasswd *users, struct str user, struct str password,
+enum err known_mac(struct digest_mac *maker, const struct htpasswd *users, struct str user, struct str password,
 		   union known_mac *out)
 {
 	char text[sizeof(uint64_t) + 1 + HTPASSWD_USER_MAX + PASSWORD_MAX], *at = text;
@@ -40,7 +45,7 @@ enum err known_mac(const struct known *k, const struct htpasswd *users, struct s
 	if (password.n)
 		memcpy(at, password.p, password.n);
 	at += password.n;
-	e = digest_mac(k->key, (struct str){ text, (size_t)(at - text) }, out->bytes);
+	e = digest_mac_of(maker, (struct str){ text, (size_t)(at - text) }, out->bytes);
 	explicit_bzero(text, (size_t)(at - text));
 	return e;
 }

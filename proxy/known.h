@@ -35,9 +35,11 @@ struct known {
 MUST_USE enum err known_init(struct known *k);
 void known_fini(struct known *k);
 
-/* Any thread.  The name has at most HTPASSWD_USER_MAX bytes, the password PASSWORD_MAX.  ERR_SYS: the library could
- * not do it. */
-MUST_USE enum err known_mac(const struct known *k, const struct htpasswd *users, struct str user, struct str password,
+/* What a thread makes MACs with, moved to it; NULL as digest_mac_new. */
+struct digest_mac *known_maker(const struct known *k) MUST_USE;
+
+/* The name has at most HTPASSWD_USER_MAX bytes, the password PASSWORD_MAX.  ERR_SYS: the library could not do it. */
+MUST_USE enum err known_mac(struct digest_mac *maker, const struct htpasswd *users, struct str user, struct str password,
 			    union known_mac *out);
 
 /* Any thread, without a lock.  `now` in monotonic ms. */

@@ -29,8 +29,14 @@ void digest_add(struct digest *d, const void *p, size_t n);
 /* `out` has the kind's size. */
 MUST_USE enum err digest_end(struct digest *d, void *out);
 
-/* HMAC-SHA-256 of `text` under `key`.  ERR_SYS as above.  Any thread. */
-MUST_USE enum err digest_mac(const uint8_t key[DIGEST_MAC_KEY], struct str text, uint8_t out[DIGEST_MAC_SIZE]);
+struct digest_mac;	/* HMAC-SHA-256 under one key; one thread's, used again and again */
+
+/* NULL: no memory, or the library has no such thing. */
+struct digest_mac *digest_mac_new(const uint8_t key[DIGEST_MAC_KEY]) MUST_USE;
+/* NULL is accepted. */
+void digest_mac_free(struct digest_mac *m);
+/* ERR_SYS as above. */
+MUST_USE enum err digest_mac_of(struct digest_mac *m, struct str text, uint8_t out[DIGEST_MAC_SIZE]);
 
 /* Whether two runs of `n` bytes are equal, in a time that depends on `n` alone. */
 bool digest_equal(const void *a, const void *b, size_t n);

@@ -67,15 +67,24 @@ static void an_error_lasts_until_the_next_start(void **state)
 static void mac(void **state)
 {
 	uint8_t key[DIGEST_MAC_KEY] = {0}, out[DIGEST_MAC_SIZE], other[DIGEST_MAC_SIZE];
+	struct digest_mac *m, *n;
 
 	(void)state;
 	memset(key, 0x0b, 20);
-	assert_int_equal(digest_mac(key, STR("Hi There"), out), OK);
-	is_hex(out, sizeof out, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
-	assert_int_equal(digest_mac(key, (struct str){ NULL, 0 }, out), OK);
+	m = digest_mac_new(key);
 	key[31] = 1;
-	assert_int_equal(digest_mac(key, STR(""), other), OK);
-	assert_memory_not_equal(out, other, sizeof out);
+	n = digest_mac_new(key);
+	assert_true(m && n);
+	for (int i = 0; i < 2; i++) {	/* again and again */
+		assert_int_equal(digest_mac_of(m, STR("Hi There"), out), OK);
+		is_hex(out, sizeof out, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+		assert_int_equal(digest_mac_of(m, (struct str){ NULL, 0 }, out), OK);
+		assert_int_equal(digest_mac_of(n, STR(""), other), OK);
+		assert_memory_not_equal(out, other, sizeof out);
+	}
+	digest_mac_free(m);
+	digest_mac_free(n);
+	digest_mac_free(NULL);
 }
 
 static void comparing(void **state)
@@ -97,6 +106,7 @@ static void no_memory(void **state)
 	(void)state;
 	mem_fail_from(1);
 	assert_null(digest_new());
+	assert_null(digest_mac_new((const uint8_t[DIGEST_MAC_KEY]){0}));
 	mem_fail_from(0);
 }
 

@@ -184,7 +184,7 @@ def test_wrong_passwords_hold_up_nobody_else(stage):
     wait_until(lambda: p.cpu() > 0.05, "a thread to look")
     assert median(c) < 0.1
     assert c.get("/", basic("alice", "secret")).status == 200        # remembered: it waits for nobody
-    assert guesses[0].answer().status == 401
+    assert guesses[0].answer().status in (401, 503)
     for g in guesses:
         g.close()
 
