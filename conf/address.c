@@ -77,29 +77,30 @@ static const char *front_wrong(struct str s, enum conf_address_use use)
 {
 	const char *at = s.n ? memmem(s.p, s.n, "://", 3) : NULL;
 	struct str scheme = {s.p, at ? (size_t)(at - s.p) : 0};
-	bool http = str_ieq(scheme, STR("http"));
+	bool https = str_ieq(scheme, STR("https")), known = https || str_ieq(scheme, STR("http"));
 
 	if (s.n && str_starts(s, STR("unix:")))
 		return NULL;
-	if (str_ieq(scheme, STR("https")) || str_ieq(scheme, STR("wss")))
-		return use == CONF_USE_LISTEN ? "TLS is not available yet: write the address alone, without a scheme"
-			: "TLS is not available yet: the only scheme of an endpoint is http://";
 	if (at && use == CONF_USE_LISTEN)
-		return "an address to listen on has no scheme: write the address alone";
-	if (scheme.n && !http && !memchr(s.p, '/', scheme.n))
-		return "the only scheme of an endpoint is http://; TLS is not available yet";
+		return https ? "an address to listen on has no scheme: write the address alone, and `tls` beside it"
+			: "an address to listen on has no scheme: write the address alone";
+	if (scheme.n && !known && !memchr(s.p, '/', scheme.n))
+		return "the scheme of an endpoint is http:// or https://, for WebSocket too";
 	if (s.n && memchr(s.p, '@', s.n))
 		return "user names and passwords are not taken: write the address alone";
 	return NULL;
 }
 
-/* Takes http:// off an endpoint; NULL, or what is wrong. */
-static const char *scheme_take(struct str *s, bool *http)
+/* Takes http:// or https:// off an endpoint; NULL, or what is wrong. */
+static const char *scheme_take(struct str *s, enum conf_front *front)
 {
-	*http = s->n >= 7 && str_ieq((struct str){s->p, 7}, STR("http://"));
-	if (*http) {
-		s->p += 7;
-		s->n -= 7;
+	size_t n = s->n >= 7 && str_ieq((struct str){s->p, 7}, STR("http://")) ? 7
+		: s->n >= 8 && str_ieq((struct str){s->p, 8}, STR("https://")) ? 8 : 0;
+
+	*front = n == 7 ? CONF_FRONT_HTTP : n ? CONF_FRONT_HTTPS : CONF_FRONT_NONE;
+	if (n) {
+		s->p += n;
+		s->n -= n;
 		if (s->n && s->p[s->n - 1] == '/')
 			s->n--;
 	}
@@ -119,7 +120,7 @@ static const char *port_parse(struct str s, enum conf_address_use use, uint16_t 
 	return NULL;
 }
 
-static const char *inet_parse(struct str s, enum conf_address_use use, bool http, struct conf_address *a)
+static const char *inet_parse(struct str s, enum conf_address_use use, struct conf_address *a)
 {
 	bool brackets = s.n && s.p[0] == '[';
 	const char *end = !s.n ? NULL : brackets ? memchr(s.p, ']', s.n) : memrchr(s.p, ':', s.n);
@@ -134,8 +135,8 @@ static const char *inet_parse(struct str s, enum conf_address_use use, bool http
 		end = s.p + s.n;
 	host = (struct str){s.p + brackets, (size_t)(end - s.p) - brackets};
 	rest = (struct str){end + brackets, s.n - host.n - 2u * brackets};
-	if (!rest.n && http) {
-		a->port = 80;
+	if (!rest.n && a->front) {
+		a->port = a->front == CONF_FRONT_HTTPS ? 443 : 80;
 	} else if (rest.n && rest.p[0] == ':') {
 		const char *wrong = host_parse(host, brackets, use, a);
 
@@ -155,14 +156,13 @@ const char *conf_read_address(struct str s, enum conf_address_use use, struct co
 {
 	struct conf_address a = {.pos = out->pos, .path = STR("")};
 	const char *wrong = front_wrong(s, use);
-	bool http = false;
 
 	if (!wrong && use == CONF_USE_ENDPOINT)
-		wrong = scheme_take(&s, &http);
+		wrong = scheme_take(&s, &a.front);
 	if (wrong)
 		return wrong;
 	a.text = s;
-	wrong = !http && str_starts(s, STR("unix:")) ? unix_parse(s, &a) : inet_parse(s, use, http, &a);
+	wrong = !a.front && str_starts(s, STR("unix:")) ? unix_parse(s, &a) : inet_parse(s, use, &a);
 	if (!wrong)
 		*out = a;
 	return wrong;

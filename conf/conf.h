@@ -23,15 +23,17 @@ struct conf_pos {
 };
 
 enum conf_address_kind { CONF_INET, CONF_INET6, CONF_UNIX };
+enum conf_front { CONF_FRONT_NONE, CONF_FRONT_HTTP, CONF_FRONT_HTTPS };
 
 struct conf_address {
 	struct conf_pos pos;
 	enum conf_address_kind kind;
+	enum conf_front front;		/* of an endpoint: what it was written with */
 	bool any;		/* `:80` or `*:80`: every address, IPv6 and IPv4; kind is CONF_INET6, ip zero */
 	uint8_t ip[16];		/* network order; the first 4 bytes for CONF_INET */
 	uint16_t port;		/* host order; a listener may have 0: the kernel picks one */
 	struct str path;	/* of CONF_UNIX; fits sun_path with its NUL */
-	struct str text;	/* as written, without http:// */
+	struct str text;	/* as written, without its scheme */
 };
 
 struct conf_cidr {
@@ -72,6 +74,60 @@ struct conf_str_list {
 
 struct conf_service;
 
+/* A text that something beyond this room may refuse; empty: none. */
+struct conf_text {
+	struct conf_pos pos;
+	struct str text;
+};
+
+enum conf_tls_version { CONF_TLS_12, CONF_TLS_13 };
+
+struct conf_algorithms {
+	enum conf_tls_version min_version, max_version;
+	struct conf_text ciphers, suites, groups;	/* OpenSSL's names with ':' between; empty: the default */
+};
+
+struct conf_certificate {
+	struct conf_pos pos;
+	struct conf_text cert, key;	/* files */
+};
+
+struct conf_certificate_list {
+	struct conf_certificate *items;
+	size_t count;
+};
+
+enum conf_client_mode { CONF_CLIENT_REQUIRE, CONF_CLIENT_OPTIONAL };
+
+struct conf_client_certificates {
+	struct conf_text ca, crl;	/* files; no `ca`: none are asked for */
+	enum conf_client_mode mode;
+};
+
+/* TLS that ends at a listener. */
+struct conf_listen_tls {
+	struct conf_pos pos;
+	bool on;			/* else nothing of it counts */
+	struct conf_certificate_list certificates;	/* at least one */
+	struct conf_algorithms algorithms;
+	struct conf_client_certificates clients;
+	bool tickets;
+	struct conf_text ticket_key;	/* file */
+	bool park;
+};
+
+/* TLS towards the endpoints of a service. */
+struct conf_service_tls {
+	struct conf_pos pos;
+	bool on;			/* else nothing of it counts */
+	struct conf_algorithms algorithms;
+	struct conf_text ca, crl;	/* files */
+	struct conf_text name;		/* host name or address; empty with `insecure` alone, or without endpoints */
+	bool insecure;			/* nothing is verified */
+	struct conf_text cert, key;	/* files: both, or none */
+	bool park;
+};
+
 /* A server name of TLS and where connections for it go. */
 struct conf_name {
 	struct conf_pos pos;
@@ -97,6 +153,7 @@ struct conf_listen {
 	struct conf_pos pos;
 	struct conf_address address;
 	enum conf_speaks speaks;
+	struct conf_listen_tls tls;		/* of CONF_SPEAKS_HTTP */
 	enum conf_proxy_in proxy_protocol;	/* not off: there are trusted_proxies */
 	const struct conf_service *service;	/* of CONF_SPEAKS_TCP */
 	struct conf_name_list sni;		/* of CONF_SPEAKS_SNI */
@@ -127,6 +184,7 @@ struct conf_service {
 	struct str host;		/* of CONF_HOST_NAME */
 	uint32_t max_connections;	/* per endpoint and worker; 0: no limit */
 	enum conf_proxy_out proxy_protocol;
+	struct conf_service_tls tls;
 };
 
 enum conf_path_kind { CONF_PATH_PREFIX, CONF_PATH_EXACT, CONF_PATH_REGEX };
@@ -254,6 +312,13 @@ struct conf_basic_auth {
 	bool forward;		/* Authorization goes on to the endpoint */
 };
 
+/* Strict-Transport-Security (RFC 6797). */
+struct conf_hsts {
+	bool on;
+	uint64_t max_age;
+	bool include_subdomains, preload;
+};
+
 struct conf_route_timeouts {
 	uint64_t first_byte;	/* 0: off, as for the two below */
 	uint64_t between_bytes;
@@ -297,6 +362,7 @@ struct conf_route {
 	struct conf_auth auth;
 	struct conf_mirror mirror;
 	uint64_t body_limit;		/* or CONF_NO_LIMIT */
+	struct conf_hsts hsts;
 	struct conf_route_timeouts timeouts;
 	struct conf_compress compress;
 };
@@ -312,6 +378,7 @@ struct conf_limits {
 	uint64_t receive_window;	/* kernel receive buffer of a connection; 0: the kernel's own */
 	uint64_t unsent;		/* bytes the kernel may hold unsent of a client connection; 0: no bound */
 	uint64_t chunk_overhead;	/* framing bytes of a chunked body beyond its data */
+	uint32_t handshakes;		/* TLS handshakes under way in a worker */
 	uint32_t calls;			/* requests of our own under way in a worker */
 	uint64_t queue;			/* bytes of requests that wait for an upstream connection */
 	uint64_t rate_memory;		/* bytes of all that rate limits remember */
@@ -319,7 +386,7 @@ struct conf_limits {
 };
 
 struct conf_timeouts {
-	uint64_t head, body, write, idle;	/* client side */
+	uint64_t head, handshake, body, write, idle;	/* client side */
 	uint64_t connect, first_byte, between_bytes, upstream_idle;	/* first_byte, between_bytes: 0 is off */
 	uint64_t tunnel;	/* 0: off */
 	uint64_t linger, drain;	/* 0: none */

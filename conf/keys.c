@@ -21,6 +21,19 @@
 
 #define AT(type, field) .at = offsetof(struct type, field)
 
+/* Of either end of TLS. */
+#define ALGORITHMS(noun, type) \
+	{noun, "min_version", CONF_T_TLS_VERSION, AT(type, algorithms.min_version), .fallback = "1.2", .words = "1.2|1.3", \
+	 .doc = "the oldest version of TLS"}, \
+	{noun, "max_version", CONF_T_TLS_VERSION, AT(type, algorithms.max_version), .fallback = "1.3", .words = "1.2|1.3", \
+	 .doc = "the newest version of TLS"}, \
+	{noun, "ciphers", CONF_T_CIPHERS, AT(type, algorithms.ciphers), .fallback = "default", .words = "default", \
+	 .doc = "of TLS 1.2, the best first, by OpenSSL's names; default: AES-GCM and ChaCha20, with forward secrecy"}, \
+	{noun, "suites", CONF_T_CIPHERS, AT(type, algorithms.suites), .fallback = "default", .words = "default", \
+	 .doc = "of TLS 1.3, likewise; default: AES-128-GCM, AES-256-GCM, ChaCha20"}, \
+	{noun, "groups", CONF_T_CIPHERS, AT(type, algorithms.groups), .fallback = "default", .words = "default", \
+	 .doc = "for the key exchange, likewise; default: X25519, P-256, P-384"},
+
 static const struct conf_key keys[] = {
 	{CONF_TOP, "workers", CONF_T_COUNT, AT(conf, workers), .fallback = "auto", .min = 1, .max = 256,
 	 .words = "auto", .doc = "worker threads; auto: one per processor"},
@@ -57,6 +70,8 @@ static const struct conf_key keys[] = {
 	 .max = 16 * MIB, .doc = "bytes of one chunk's size line with its extensions; beyond: 400"},
 	{CONF_LIMITS, "queue", CONF_T_SIZE, AT(conf_limits, queue), .fallback = "64KiB", .min = KIB, .max = 64 * MIB,
 	 .doc = "bytes of one dispatch queue, 8 for each request that waits in it; beyond: 503 (`queue_full`)"},
+	{CONF_LIMITS, "handshakes", CONF_T_COUNT, AT(conf_limits, handshakes), .fallback = "128", .min = 1, .max = 100000,
+	 .doc = "TLS handshakes with clients under way in one worker; more wait, as many as `queue` has room for"},
 	{CONF_LIMITS, "calls", CONF_T_COUNT, AT(conf_limits, calls), .fallback = "4096", .min = 1, .max = 1000000,
 	 .doc = "requests of the proxy's own under way in one worker, for `auth` and `mirror`; beyond: 503 (`calls_full`)"},
 
@@ -68,6 +83,8 @@ static const struct conf_key keys[] = {
 
 	{CONF_TIMEOUTS, "head", CONF_T_DURATION, AT(conf_timeouts, head), .fallback = "10s", .min = 100, .max = HOUR,
 	 .doc = "from the first byte of a request to the end of its head; from the connect to the end of a PROXY protocol header or of TLS's first message"},
+	{CONF_TIMEOUTS, "handshake", CONF_T_DURATION, AT(conf_timeouts, handshake), .fallback = "10s", .min = 100, .max = 10 * MINUTE,
+	 .doc = "a client's TLS handshake, with its time in the queue, from its whole ClientHello; that one has `head`"},
 	{CONF_TIMEOUTS, "body", CONF_T_DURATION, AT(conf_timeouts, body), .fallback = "30s", .min = 100, .max = DAY,
 	 .doc = "between two pieces of a request body; beyond: 408"},
 	{CONF_TIMEOUTS, "write", CONF_T_DURATION, AT(conf_timeouts, write), .fallback = "60s", .min = 100, .max = DAY,
@@ -110,6 +127,8 @@ static const struct conf_key keys[] = {
 	{CONF_LISTEN, "proxy_protocol", CONF_T_WORD, AT(conf_listen, proxy_protocol), .fallback = "off",
 	 .words = "off|on|optional",
 	 .doc = "whether connections begin with a PROXY protocol header (version 1 or 2); on: those of others than `trusted_proxies` are closed"},
+	{CONF_LISTEN, "tls", CONF_T_LISTEN_TLS, CONF_LISTEN_TLS, AT(conf_listen, tls), .fallback = "off", .words = "off",
+	 .doc = "TLS ends here: HTTPS"},
 	{CONF_LISTEN, "service", CONF_T_ONE_SERVICE, AT(conf_listen, service),
 	 .doc = "instead of HTTP and routes: bytes pass to this service"},
 	{CONF_LISTEN, "sni", CONF_T_NAMES, AT(conf_listen, sni),
@@ -133,6 +152,8 @@ static const struct conf_key keys[] = {
 	 .doc = "addresses that answer; `[]`: every request gets 503"},
 	{CONF_SERVICE, "host", CONF_T_HOST, .fallback = "keep", .words = "keep|endpoint", .shared = true,
 	 .doc = "the Host that endpoints see: the client's, the endpoint's address, or this one"},
+	{CONF_SERVICE, "tls", CONF_T_SERVICE_TLS, CONF_SERVICE_TLS, AT(conf_service, tls), .fallback = "off", .words = "off|on",
+	 .doc = "endpoints speak TLS; on by itself when they begin with `https://`"},
 	{CONF_SERVICE, "max_connections", CONF_T_COUNT, AT(conf_service, max_connections), .fallback = "0", .min = 1,
 	 .max = 1000000, .words = "off", .shared = true, .doc = "connections per endpoint and worker; 0: no limit"},
 	{CONF_SERVICE, "proxy_protocol", CONF_T_WORD, AT(conf_service, proxy_protocol), .fallback = "off",
@@ -189,6 +210,8 @@ static const struct conf_key keys[] = {
 	 .doc = "the body of a request on this route"},
 	{CONF_ROUTE, "compress", CONF_T_COMPRESS, CONF_COMPRESS, AT(conf_route, compress), .fallback = "off", .shared = true,
 	 .doc = "answers that a client takes compressed"},
+	{CONF_ROUTE, "hsts", CONF_T_HSTS, CONF_HSTS, AT(conf_route, hsts), .fallback = "off", .words = "off|on", .shared = true,
+	 .doc = "Strict-Transport-Security in answers over TLS: browsers are to come by TLS alone"},
 	{CONF_ROUTE, "timeouts", CONF_T_MAP, CONF_ROUTE_TIMEOUTS, AT(conf_route, timeouts),
 	 .doc = "time-outs of this route"},
 
@@ -311,6 +334,53 @@ static const struct conf_key keys[] = {
 	 .doc = "shorter answers are sent as they are"},
 	{CONF_COMPRESS, "level", CONF_T_WORD, AT(conf_compress, level), .fallback = "fast", .words = "fast|balanced|small",
 	 .doc = "processor time and memory against size"},
+
+	{CONF_LISTEN_TLS, "certificates", CONF_T_CERTIFICATES, CONF_CERTIFICATE, AT(conf_listen_tls, certificates), .required = true,
+	 .doc = "who we are: chosen by server name; the first is for names that none is for"},
+	ALGORITHMS(CONF_LISTEN_TLS, conf_listen_tls)
+	{CONF_LISTEN_TLS, "client_certificates", CONF_T_CLIENT_CERTIFICATES, CONF_CLIENT_CERTIFICATES, AT(conf_listen_tls, clients),
+	 .fallback = "off", .words = "off", .doc = "clients are asked who they are"},
+	{CONF_LISTEN_TLS, "tickets", CONF_T_TICKETS, CONF_TICKETS, .fallback = "on", .words = "on|off",
+	 .doc = "whether clients can resume a session; on: with keys of this process alone, which change twice a day"},
+	{CONF_LISTEN_TLS, "park", CONF_T_BOOL, AT(conf_listen_tls, park), .fallback = "on",
+	 .doc = "keep a TLS 1.3 connection without OpenSSL's 14 KB for it"},
+
+	{CONF_CERTIFICATE, "cert", CONF_T_TLS_FILE, AT(conf_certificate, cert), .required = true,
+	 .doc = "PEM: the certificate, then those between it and an authority"},
+	{CONF_CERTIFICATE, "key", CONF_T_TLS_FILE, AT(conf_certificate, key), .required = true,
+	 .doc = "PEM: its private key (RSA, EC or Ed25519), without a passphrase"},
+
+	{CONF_CLIENT_CERTIFICATES, "ca", CONF_T_TLS_FILE, AT(conf_client_certificates, ca), .required = true,
+	 .doc = "PEM: the authorities that a client's certificate must be from"},
+	{CONF_CLIENT_CERTIFICATES, "crl", CONF_T_TLS_FILE, AT(conf_client_certificates, crl),
+	 .doc = "PEM: what they have revoked; then each of them needs a list in it"},
+	{CONF_CLIENT_CERTIFICATES, "mode", CONF_T_WORD, AT(conf_client_certificates, mode), .fallback = "require",
+	 .words = "require|optional", .doc = "whether a client without a certificate is refused; one with a wrong one always is"},
+
+	{CONF_TICKETS, "key_file", CONF_T_TLS_FILE, AT(conf_listen_tls, ticket_key), .required = true,
+	 .doc = "at least 32 random bytes: instances that have the same resume each other's sessions"},
+
+	{CONF_SERVICE_TLS, "ca", CONF_T_TLS_FILE, AT(conf_service_tls, ca),
+	 .doc = "PEM: the authorities that an endpoint's certificate must be from; without it: those that the system trusts"},
+	{CONF_SERVICE_TLS, "crl", CONF_T_TLS_FILE, AT(conf_service_tls, crl),
+	 .doc = "PEM: what they have revoked; then each of them needs a list in it"},
+	{CONF_SERVICE_TLS, "name", CONF_T_TLS_NAME, AT(conf_service_tls, name),
+	 .doc = "who an endpoint must be, and is asked for (SNI); without it: `host` of the service, if that is a name, or `localhost`"},
+	{CONF_SERVICE_TLS, "insecure_skip_verify", CONF_T_BOOL, AT(conf_service_tls, insecure), .fallback = "off",
+	 .doc = "take any certificate: whoever is in between can read and change everything"},
+	{CONF_SERVICE_TLS, "cert", CONF_T_TLS_FILE, AT(conf_service_tls, cert),
+	 .doc = "PEM: the certificate that we show, then those between it and an authority"},
+	{CONF_SERVICE_TLS, "key", CONF_T_TLS_FILE, AT(conf_service_tls, key), .doc = "PEM: its private key, without a passphrase"},
+	ALGORITHMS(CONF_SERVICE_TLS, conf_service_tls)
+	{CONF_SERVICE_TLS, "park", CONF_T_BOOL, AT(conf_service_tls, park), .fallback = "on",
+	 .doc = "keep a TLS 1.3 connection without OpenSSL's 14 KB for it"},
+
+	{CONF_HSTS, "max_age", CONF_T_DURATION, AT(conf_hsts, max_age), .fallback = "365d", .max = 3650 * DAY,
+	 .doc = "how long; 0s: no longer"},
+	{CONF_HSTS, "include_subdomains", CONF_T_BOOL, AT(conf_hsts, include_subdomains), .fallback = "off",
+	 .doc = "hosts below this one too"},
+	{CONF_HSTS, "preload", CONF_T_BOOL, AT(conf_hsts, preload), .fallback = "off",
+	 .doc = "browsers may have the host in their own lists; hard to take back"},
 };
 
 const struct conf_key *conf_keys(size_t *count)
@@ -343,6 +413,12 @@ static const struct { const char *id, *name, *section; } nouns[CONF_NOUNS] = {
 	[CONF_BASIC_AUTH] = {"basic_auth", "`basic_auth`", "basic_auth"},
 	[CONF_CORS] = {"cors", "`cors`", "cors"},
 	[CONF_COMPRESS] = {"compress", "`compress`", "compress"},
+	[CONF_LISTEN_TLS] = {"listen_tls", "`tls` of a listener", "tls of a listener"},
+	[CONF_CERTIFICATE] = {"certificate", "a certificate", "certificates"},
+	[CONF_CLIENT_CERTIFICATES] = {"client_certificates", "`client_certificates`", "client_certificates"},
+	[CONF_TICKETS] = {"tickets", "`tickets`", "tickets"},
+	[CONF_SERVICE_TLS] = {"service_tls", "`tls` of a service", "tls of a service"},
+	[CONF_HSTS] = {"hsts", "`hsts`", "hsts"},
 };
 
 const char *conf_noun_id(enum conf_noun noun)

@@ -16,6 +16,7 @@ enum conf_noun {
 	CONF_RATE_LIMIT, CONF_RATE_BY, CONF_AUTH, CONF_MIRROR,
 	CONF_BASIC_AUTH, CONF_CORS,
 	CONF_COMPRESS,
+	CONF_LISTEN_TLS, CONF_CERTIFICATE, CONF_CLIENT_CERTIFICATES, CONF_TICKETS, CONF_SERVICE_TLS, CONF_HSTS,
 	CONF_NOUNS,
 };
 
@@ -73,6 +74,16 @@ enum conf_type {
 	CONF_T_CORS,		/* a map of CONF_CORS, or `off` [struct conf_cors] */
 	CONF_T_ORIGINS,		/* patterns of origins [struct conf_str_list] */
 	CONF_T_FIELD_NAMES,		/* of fields, or `*` [struct conf_str_list] */
+	CONF_T_TLS_FILE,	/* [struct conf_text], as the next two */
+	CONF_T_CIPHERS,
+	CONF_T_TLS_NAME,
+	CONF_T_TLS_VERSION,	/* one of `words` [enum conf_tls_version] */
+	CONF_T_CERTIFICATES,	/* a map of CONF_CERTIFICATE, or a list of them [struct conf_certificate_list] */
+	CONF_T_CLIENT_CERTIFICATES,	/* or `off` [struct conf_client_certificates] */
+	CONF_T_TICKETS,		/* or on, off [struct conf_listen_tls] */
+	CONF_T_LISTEN_TLS,	/* or off [struct conf_listen_tls] */
+	CONF_T_SERVICE_TLS,	/* or on, off [struct conf_service_tls] */
+	CONF_T_HSTS,		/* or on, off [struct conf_hsts] */
 	CONF_T_LISTENS,		/* [struct conf], as the next three */
 	CONF_T_SERVICES,
 	CONF_T_ROUTES,

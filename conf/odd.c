@@ -47,6 +47,14 @@ static bool passes_on(const struct conf *c)
 	return false;
 }
 
+static bool has_tls(const struct conf *c)
+{
+	for (size_t i = 0; i < c->listen_count; i++)
+		if (c->listens[i].tls.on)
+			return true;
+	return false;
+}
+
 static bool has_service(const struct conf *c)
 {
 	for (size_t i = 0; i < c->service_count; i++)
@@ -104,6 +112,34 @@ static void top_timeouts(struct conf_walk *w, const struct conf_node *root)
 		else if (upstream[i].of_routes && is_overruled(w, routes, name))
 			note(w, n->key_pos, "`%s` never runs out: every route with a service has its own", name);
 	}
+}
+
+/* --- TLS --- */
+
+static void tls(struct conf_walk *w, const struct conf_node *root)
+{
+	const struct conf_node *time = conf_node_child(conf_node_child(root, "timeouts"), "handshake");
+	const struct conf_node *count = conf_node_child(conf_node_child(root, "limits"), "handshakes");
+
+	for (size_t i = 0; i < w->conf->service_count; i++) {
+		const struct conf_service *s = &w->conf->services[i];
+
+		if (s->tls.on && s->tls.insecure)
+			note(w, s->tls.pos, "the endpoints of `%.60s` are not verified: whoever is in between can read and change everything",
+			     s->name.p);
+	}
+	if (time && !has_tls(w->conf))
+		note(w, time->key_pos, "`handshake` never runs out: no listener has `tls`");
+	if (count && !has_tls(w->conf))
+		note(w, count->key_pos, "`handshakes` is never reached: no listener has `tls`");
+}
+
+static void hsts(struct conf_walk *w, const struct conf_route *r, const struct conf_node *item)
+{
+	const struct conf_node *n = conf_node_child(item, "hsts");
+
+	if (n && r->hsts.on && !has_tls(w->conf))
+		note(w, n->key_pos, "`hsts` is never sent: no listener has `tls`");
 }
 
 /* --- limits --- */
@@ -236,10 +272,12 @@ void conf_odd_note(struct conf_walk *w, const struct conf_node *root)
 	body_limit(w, root);
 	replay(w, root);
 	fields(w, root);
+	tls(w, root);
 	for (const struct conf_node *item = routes ? routes->first : NULL; item; item = item->next, r++) {
 		route_timeouts(w, r, item);
 		rewrite(w, r, item);
 		loop(w, r, item);
+		hsts(w, r, item);
 		for (size_t i = 0; i < r->match_count; i++) {
 			match_headers(w, &r->matches[i]);
 			match_path(w, &r->matches[i]);

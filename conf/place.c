@@ -93,9 +93,16 @@ void conf_read_names(struct conf_walk *w, const struct conf_key *k, const struct
 	*(struct conf_name_list *)at = list;
 }
 
+static void plain_check(struct conf_walk *w, const struct conf_service *s, struct conf_pos pos)
+{
+	if (s && s->tls.on)
+		conf_errors_add(w->errors, pos, "the service `%.60s` has `tls`, and what a listener passes on is not put into TLS", s->name.p);
+}
+
 /* What the keys of a listener say of each other. */
 static void listen_check(struct conf_walk *w, const struct conf_node *n, struct conf_listen *l)
 {
+	const struct conf_node *tls = conf_node_child(n, "tls");
 	static const char *const http[] = {"x_forwarded", "forwarded", "via", "request_id", "underscores", "upgrade"};
 	const struct conf_node *service = conf_node_child(n, "service"), *sni = conf_node_child(n, "sni");
 	const struct conf_node *proxy = conf_node_child(n, "proxy_protocol");
@@ -110,6 +117,13 @@ static void listen_check(struct conf_walk *w, const struct conf_node *n, struct 
 			conf_errors_add(w->errors, c->key_pos, "`%s` is about HTTP, which a listener with `%s` does not read",
 					http[i], sni ? "sni" : "service");
 	}
+	if (service)
+		plain_check(w, l->service, service->pos);
+	for (size_t i = 0; i < l->sni.count; i++)
+		plain_check(w, l->sni.items[i].service, l->sni.items[i].pos);
+	if (tls && l->tls.on && l->speaks != CONF_SPEAKS_HTTP)
+		conf_errors_add(w->errors, tls->key_pos, "`tls` ends TLS, and a listener with `%s` passes bytes on as they are",
+				sni ? "sni" : "service");
 	if (proxy && l->proxy_protocol != CONF_PROXY_IN_OFF && !l->trusted_proxies.count)
 		conf_errors_add(w->errors, proxy->key_pos, "`proxy_protocol` needs `trusted_proxies`: those whose headers are believed");
 }
@@ -269,6 +283,7 @@ static void service_read(struct conf_walk *w, const struct conf_node *n, struct 
 {
 	static const struct conf_key endpoints = {.name = "endpoints", .type = CONF_T_ENDPOINTS};
 	uint32_t index = s->index;
+	size_t errors = w->errors->count + w->errors->more;
 
 	*s = w->service;
 	s->index = index;
@@ -283,6 +298,8 @@ static void service_read(struct conf_walk *w, const struct conf_node *n, struct 
 		conf_errors_add(w->errors, n->pos, "the service `%.60s` needs endpoints; `[]` is none", n->key.p);
 	else
 		conf_read_endpoints(w, &endpoints, n, &s->endpoints);
+	if (errors == w->errors->count + w->errors->more)
+		conf_service_tls_check(w, n, s);
 }
 
 static int services_compare(const void *a, const void *b)

@@ -18,6 +18,8 @@
 
 /* JSON as it is, without a backslash before each quote. */
 #define JSON(...) #__VA_ARGS__
+#define YES_OR_NO JSON({"type": "boolean"}, {"enum": ["yes", "no", "true", "false"]}) ", "
+#define NO JSON({"enum": [false, "no", "false"]}) ", "
 #define VARIABLE JSON({"$ref": "#/$defs/variable"})
 
 /* What values are made of. A text may be what YAML takes for a number: `X-Level: 1`. */
@@ -37,6 +39,7 @@ static const struct { const char *name, *is; } values[] = {
 		{"type": "array", "items": {"$ref": "#/$defs/endpoint"}, "maxItems": 10000}])},
 	{"network", JSON("anyOf": [{"type": "string", "pattern": "^unix:$|^[0-9A-Fa-f.:]+(/[0-9]+)?$"},
 		{"$ref": "#/$defs/variable"}])},
+	{"algorithms", JSON("anyOf": [{"type": "string", "pattern": "^[0-9A-Za-z_+!@=.:-]+$"}, {"$ref": "#/$defs/variable"}])},
 	{"rate", JSON("anyOf": [{"type": "string", "pattern": "^[0-9]+/[smh]$"}, {"$ref": "#/$defs/variable"}])},
 	{"origin", JSON("anyOf": [{"type": "string", "pattern": "^[*]$|^[a-z][a-z0-9+._-]*://[^/A-Z]+$"},
 		{"$ref": "#/$defs/variable"}])},
@@ -106,6 +109,10 @@ static const char *const shapes[CONF_TYPES] = {
 		{"type": "array", "items": {"$ref": "#/$defs/origin"}, "minItems": 1, "maxItems": 256}]),
 	[CONF_T_FIELD_NAMES] = JSON("anyOf": [{"$ref": "#/$defs/token"},
 		{"type": "array", "items": {"$ref": "#/$defs/token"}, "minItems": 1, "maxItems": 256}]),
+	[CONF_T_TLS_FILE] = JSON("$ref": "#/$defs/text"),
+	[CONF_T_TLS_NAME] = JSON("anyOf": [{"type": "string", "pattern": "^[^*/]+$"}, {"$ref": "#/$defs/variable"}]),
+	[CONF_T_CERTIFICATES] = JSON("anyOf": [{"$ref": "#/$defs/certificate"}, {"type": "array",
+		"items": {"$ref": "#/$defs/certificate"}, "minItems": 1, "maxItems": 1000}]),
 	[CONF_T_LISTENS] = JSON("anyOf": [{"$ref": "#/$defs/address"}, {"$ref": "#/$defs/listen"}, {"type": "array",
 		"items": {"anyOf": [{"$ref": "#/$defs/address"}, {"$ref": "#/$defs/listen"}]},
 		"minItems": 1, "maxItems": 256}]),
@@ -207,6 +214,14 @@ static void shape(FILE *to, const struct conf_key *k)
 		[CONF_T_RATE_LIMITS] = JSON({"$ref": "#/$defs/rate"}, {"$ref": "#/$defs/rate_limit"},
 			{"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/rate"}, {"$ref": "#/$defs/rate_limit"}]},
 			"minItems": 1, "maxItems": 8}) ", ",
+		[CONF_T_CIPHERS] = JSON({"$ref": "#/$defs/algorithms"}, {"type": "array", "items": {"$ref": "#/$defs/algorithms"},
+			"minItems": 1}) ", ",
+		[CONF_T_TLS_VERSION] = JSON({"enum": [1.2, 1.3]}) ", ",
+		[CONF_T_CLIENT_CERTIFICATES] = NO JSON({"$ref": "#/$defs/client_certificates"}) ", ",
+		[CONF_T_TICKETS] = YES_OR_NO JSON({"$ref": "#/$defs/tickets"}) ", ",
+		[CONF_T_LISTEN_TLS] = NO JSON({"$ref": "#/$defs/listen_tls"}) ", ",
+		[CONF_T_SERVICE_TLS] = YES_OR_NO JSON({"$ref": "#/$defs/service_tls"}) ", ",
+		[CONF_T_HSTS] = YES_OR_NO JSON({"$ref": "#/$defs/hsts"}) ", ",
 		[CONF_T_RATE_BY] = JSON({"$ref": "#/$defs/rate_by"}) ", ",
 	};
 

@@ -114,13 +114,13 @@ static const struct conf_key *key_find(enum conf_noun noun, struct str name, str
 /* What to say about a key that no other key is near to: ": why; its keys are ...". */
 static void key_lost(enum conf_noun noun, struct str name, char *out, size_t size)
 {
-	static const char tls[] = "tls|ssl|https|cert|certificate|certificates|acme";
+	static const char tls[] = "tls|ssl|https|cert|certificate|certificates";
 	size_t count, used;
 	const struct conf_key *keys = conf_keys(&count);
 	const char *before = "; its keys are";
 
 	used = (size_t)snprintf(out, size, "%s",
-				conf_word_find(tls, name, NULL) >= 0 ? ": TLS is not available yet" : "");
+				conf_word_find(tls, name, NULL) >= 0 ? ": TLS is `tls` of a listener or of a service" : "");
 	for (size_t i = 0; i < count && used < size; i++) {
 		if (!conf_key_in(&keys[i], noun))
 			continue;
@@ -271,6 +271,8 @@ static void key_default(struct conf_walk *w, const struct conf_key *k, char *bas
 	} else if (k->type == CONF_T_TEXT || k->type == CONF_T_NEW_PREFIX || k->type == CONF_T_NEW_PATH || k->type == CONF_T_NEW_HOST ||
 		   k->type == CONF_T_TARGET || k->type == CONF_T_SIGN_IN) {
 		*(struct str *)at = STR("");
+	} else if (k->type == CONF_T_TLS_FILE || k->type == CONF_T_TLS_NAME) {
+		*(struct conf_text *)at = (struct conf_text){.text = STR("")};
 	} else if (k->type == CONF_T_HEADER_MAP || k->type == CONF_T_HEADER_NAMES) {
 		*(struct conf_header_list *)at = (struct conf_header_list){0};
 	}

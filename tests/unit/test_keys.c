@@ -33,6 +33,10 @@ static const char *const samples[CONF_TYPES] = {
 	[CONF_T_SHARE] = "25%", [CONF_T_COMPRESS] = "on", [CONF_T_CODINGS] = "[gzip, br]", [CONF_T_TYPES] = "text/zz",
 	[CONF_T_BASIC_AUTH] = "{file: zz}", [CONF_T_FILE] = "zz", [CONF_T_HEADER] = "Zz",
 	[CONF_T_CORS] = "{origins: 'https://zz.test'}", [CONF_T_ORIGINS] = "'https://zz.test'", [CONF_T_FIELD_NAMES] = "[Zz, Yy]",
+	[CONF_T_TLS_FILE] = "/zz.pem", [CONF_T_CIPHERS] = "[ZZ, YY]", [CONF_T_TLS_NAME] = "zz.test",
+	[CONF_T_CERTIFICATES] = "[{cert: a, key: b}]", [CONF_T_CLIENT_CERTIFICATES] = "{ca: a}",
+	[CONF_T_TICKETS] = "{key_file: a}", [CONF_T_LISTEN_TLS] = "{certificates: {cert: a, key: b}}",
+	[CONF_T_SERVICE_TLS] = "{name: zz.test}", [CONF_T_HSTS] = "on",
 };
 
 /* How a map stands in the key that holds it: what is before it and behind it. */
@@ -43,13 +47,15 @@ static const char *const holds[CONF_TYPES][2] = {
 	[CONF_T_DEFAULTS] = {"{", "}"}, [CONF_T_RATE_LIMITS] = {"[{", "}]"}, [CONF_T_RATE_BY] = {"{", "}"},
 	[CONF_T_BASIC_AUTH] = {"{", "}"}, [CONF_T_CORS] = {"{", "}"},
 	[CONF_T_COMPRESS] = {"{", "}"},
+	[CONF_T_CERTIFICATES] = {"[{", "}]"}, [CONF_T_CLIENT_CERTIFICATES] = {"{", "}"}, [CONF_T_TICKETS] = {"{", "}"},
+	[CONF_T_LISTEN_TLS] = {"{", "}"}, [CONF_T_SERVICE_TLS] = {"{", "}"}, [CONF_T_HSTS] = {"{", "}"},
 };
 
 /* What every text is good for. */
 static bool takes_any_text(enum conf_type type)
 {
 	return type == CONF_T_TEXT || type == CONF_T_VALUE || type == CONF_T_PATH_REGEX || type == CONF_T_PATTERN ||
-		type == CONF_T_FILE;
+		type == CONF_T_FILE || type == CONF_T_TLS_FILE;
 }
 
 /* What a member `key` of a map of `noun` cannot be without, beside the keys that are required. */
@@ -68,6 +74,12 @@ static const char *company(enum conf_noun noun, const char *key)
 		return "head: 1MiB";
 	if (noun == CONF_LISTEN && strcmp(key, "proxy_protocol") == 0)
 		return "trusted_proxies: 10.0.0.0/8";
+	if (noun == CONF_SERVICE && strcmp(key, "tls") == 0)
+		return "host: zz.test";
+	if (noun == CONF_SERVICE_TLS)
+		return strcmp(key, "crl") == 0 ? "ca: zz" : strcmp(key, "key") == 0 ? "cert: zz" : strcmp(key, "cert") == 0 ? "key: zz" : "";
+	if (noun == CONF_HSTS && strcmp(key, "preload") == 0)
+		return "include_subdomains: on";
 	for (unsigned i = 0; i < sizeof actions / sizeof actions[0]; i++)
 		if (noun != CONF_ROUTE || strcmp(actions[i], key) == 0)
 			return "";
@@ -112,7 +124,7 @@ static void sample_text(const struct conf_key *k, char *out)
 		number_text(k, k->type == CONF_T_STATUS ? k->max : k->min, out);
 	} else if (k->type == CONF_T_BOOL) {
 		add(out, "%s", k->fallback && strcmp(k->fallback, "on") == 0 ? "off" : "on");
-	} else if (k->type == CONF_T_WORD || k->type == CONF_T_STATUS) {
+	} else if (k->type == CONF_T_WORD || k->type == CONF_T_TLS_VERSION || k->type == CONF_T_STATUS) {
 		bool first = !k->fallback || strlen(k->fallback) != n || strncmp(k->words, k->fallback, n) != 0;
 		const char *word = first && n ? k->words : k->words + n + 1;
 
@@ -293,6 +305,16 @@ static bool codings_same(const struct conf_compress *a, const struct conf_compre
 	return a->coding_count == b->coding_count && memcmp(a->codings, b->codings, sizeof a->codings) == 0;
 }
 
+static bool texts_same(const struct conf_text *a, const struct conf_text *b)
+{
+	return str_eq(a->text, b->text);
+}
+
+static bool tickets_same(const struct conf_listen_tls *a, const struct conf_listen_tls *b)
+{
+	return a->tickets == b->tickets && str_eq(a->ticket_key.text, b->ticket_key.text);
+}
+
 static bool listens_same(const struct conf *a, const struct conf *b)
 {
 	return a->listen_count == b->listen_count && str_eq(a->listens->address.text, b->listens->address.text);
@@ -327,6 +349,20 @@ static bool value_same(const struct conf_key *k, const void *a, const void *b)
 		return strs_same(a, b);
 	case CONF_T_PATH:
 		return paths_same(a, b);
+	case CONF_T_CIPHERS:
+		return texts_same(a, b);
+	case CONF_T_TLS_VERSION:
+		return *(const uint32_t *)a == *(const uint32_t *)b;
+	case CONF_T_CLIENT_CERTIFICATES:
+		return texts_same(&((const struct conf_client_certificates *)a)->ca, &((const struct conf_client_certificates *)b)->ca);
+	case CONF_T_TICKETS:
+		return tickets_same(a, b);
+	case CONF_T_LISTEN_TLS:
+		return ((const struct conf_listen_tls *)a)->on == ((const struct conf_listen_tls *)b)->on;
+	case CONF_T_SERVICE_TLS:
+		return ((const struct conf_service_tls *)a)->on == ((const struct conf_service_tls *)b)->on;
+	case CONF_T_HSTS:
+		return ((const struct conf_hsts *)a)->on == ((const struct conf_hsts *)b)->on;
 	case CONF_T_LISTENS:
 		return listens_same(a, b);
 	case CONF_T_RATE_LIMITS:
@@ -363,6 +399,10 @@ static const char *base_of(const struct conf *c, enum conf_noun noun)
 		return (const char *)((const struct conf_route *)base)->matches;
 	case CONF_T_RATE_LIMITS:
 		return (const char *)c->routes->rate_limits.items;
+	case CONF_T_LISTEN_TLS: case CONF_T_SERVICE_TLS: case CONF_T_CLIENT_CERTIFICATES: case CONF_T_TICKETS: case CONF_T_HSTS:
+		return base + k->at;
+	case CONF_T_CERTIFICATES:
+		return (const char *)((const struct conf_listen_tls *)base)->certificates.items;
 	default:
 		return NULL;
 	}

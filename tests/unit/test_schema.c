@@ -77,7 +77,7 @@ static const char *value_end(const char *p)
 			return p + strlen(words[i]);
 	if (*p < '0' || *p > '9')
 		return NULL;
-	strtoull(p, &end, 10);
+	strtod(p, &end);
 	return end;
 }
 
@@ -120,6 +120,9 @@ static struct json noun_find(const char *text, enum conf_noun noun)
 		[CONF_AUTH] = "auth", [CONF_MIRROR] = "mirror",
 		[CONF_BASIC_AUTH] = "basic_auth", [CONF_CORS] = "cors",
 		[CONF_COMPRESS] = "compress",
+		[CONF_LISTEN_TLS] = "listen_tls", [CONF_CERTIFICATE] = "certificate",
+		[CONF_CLIENT_CERTIFICATES] = "client_certificates", [CONF_TICKETS] = "tickets",
+		[CONF_SERVICE_TLS] = "service_tls", [CONF_HSTS] = "hsts",
 	};
 	struct json root = {text};
 
