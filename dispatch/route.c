@@ -31,7 +31,7 @@ static enum err mods_check(const struct header_mod *m, size_t n, struct snapshot
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (m[i].op > HEADER_REMOVE)
+		if (m[i].op > HEADER_SET_SECURE)
 			return snapshot_error_set(err, ERR_SYNTAX, "unknown change %u of a header", m[i].op);
 		if (!text_token(m[i].name) || m[i].name.n > UINT16_MAX)
 			return snapshot_error_set(err, ERR_SYNTAX, "a header to change has no proper name");

@@ -38,6 +38,7 @@ struct route_backend {
 
 enum header_op {
 	HEADER_SET, HEADER_ADD, HEADER_REMOVE,
+	HEADER_SET_SECURE,	/* for clients that speak TLS alone */
 	HEADER_VARY,	/* names `value` in Vary; not for a route's own list */
 };
 

@@ -202,12 +202,16 @@ static bool stays(struct exchange *x, const struct listener *l, const struct fie
 	}
 }
 
-static enum err edit(struct head *h, const struct header_mod *mods, unsigned n)
+static enum err edit(struct head *h, const struct header_mod *mods, unsigned n, bool secure)
 {
 	enum err err = OK;
 
 	for (unsigned i = 0; i < n && err == OK; i++) {
 		switch (mods[i].op) {
+		case HEADER_SET_SECURE:
+			if (!secure)
+				break;
+			/* fall through */
 		case HEADER_SET:
 			err = head_set(h, mods[i].name, mods[i].value);
 			break;
@@ -288,7 +292,7 @@ enum cause forward_request(struct exchange *x, struct head *h)
 		cause = count_forwards(x, h);
 	if (cause == CAUSE_NONE)
 		cause = by_listener(x, l, h);
-	if (cause == CAUSE_NONE && edit(h, x->route->spec.request, x->route->spec.n_request) != OK)
+	if (cause == CAUSE_NONE && edit(h, x->route->spec.request, x->route->spec.n_request, false) != OK)
 		cause = CAUSE_BAD_REQUEST;
 	return cause;
 }
@@ -346,7 +350,7 @@ static enum err edit_noted(struct exchange *x, struct head *h)
 	enum err err = OK;
 
 	for (const struct note *n = x->notes; n && err == OK; n = n->next)
-		err = n->mods->op == HEADER_VARY ? head_vary(h, n->mods->value, &x->arena) : edit(h, n->mods, n->n);
+		err = n->mods->op == HEADER_VARY ? head_vary(h, n->mods->value, &x->arena) : edit(h, n->mods, n->n, false);
 	return err;
 }
 
@@ -360,7 +364,7 @@ static enum cause complete_answer(struct exchange *x, struct head *h, bool edits
 		return CAUSE_ANSWER_HEAD_SIZE;
 	if (x->notes && edit_noted(x, h) != OK)
 		return CAUSE_ANSWER_HEAD_SIZE;
-	if (edits && edit(h, x->route->spec.response, x->route->spec.n_response) != OK)
+	if (edits && edit(h, x->route->spec.response, x->route->spec.n_response, conn_secure(x->client)) != OK)
 		return CAUSE_ANSWER_HEAD_SIZE;
 	return CAUSE_NONE;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "conf/conf.h"
 #include "proxy/demo.h"
@@ -128,7 +129,7 @@ static int check(const struct options *o)
 	if (!o->file || o->to || o->listen)
 		return wrong("check needs -c FILE, and nothing else", NULL);
 	c = configure(o, 0);
-	if (!c || !settings_check(c, stderr)) {	/* run does the same when it builds its own snapshot */
+	if (!c || !settings_check(c, time(NULL), stderr)) {	/* run does the same when it builds its own snapshot */
 		conf_free(c);
 		return EXIT_USAGE;
 	}

@@ -24,6 +24,7 @@
 #include "lib/base/mem.h"
 #include "proxy/log.h"
 #include "proxy/settings.h"
+#include "proxy/tls.h"
 #include "proxy/worker.h"
 
 #define BACKLOG 4096
@@ -180,8 +181,15 @@ static bool make_workers(struct main *m)
 	return false;
 }
 
+static void say_unusable(void *ctx, struct conf_pos pos, const char *text)
+{
+	const struct conf *c = ctx;
+
+	log_error("the configuration cannot be used: %s:%u:%u: %s", c->file.p, pos.line, pos.column, text);
+}
+
 /* Takes what it needs out of `c`: SERVER_OK, or the exit code. */
-static enum server_exit prepare(struct main *m, const struct conf *c)
+static enum server_exit prepare(struct main *m, struct conf *c)
 {
 	struct snapshot_error err = {0};
 
@@ -189,8 +197,14 @@ static enum server_exit prepare(struct main *m, const struct conf *c)
 	m->endpoints = endpoint_table_new();
 	if (m->settings)
 		m->server.rates = rate_table_new(m->settings->rate_memory);
-	if (m->settings && m->endpoints && m->server.rates)
-		m->snapshot = settings_snapshot(c, m->endpoints, &err);
+	if (m->settings && m->endpoints && m->server.rates) {
+		enum err tls = tls_new(c, time(NULL), say_unusable, c, &m->server.tls);
+
+		if (tls == ERR_SYNTAX)
+			return SERVER_REFUSED;
+		if (tls == OK)
+			m->snapshot = settings_snapshot(c, m->server.tls, m->endpoints, &err);
+	}
 	if (m->snapshot && m->settings->hasher_threads)
 		m->server.hasher = hasher_new(m->settings->hasher_threads, &m->server.budget);
 	if (m->snapshot && (m->server.hasher || !m->settings->hasher_threads))
@@ -318,7 +332,14 @@ static void on_woken(void *ctx)
 		malloc_trim(0);
 }
 
-static const struct loop_events events = { .begin = on_begin, .woken = on_woken };
+/* Files of TLS alone are watched. */
+static void on_ready(void *ctx, void *ptr, unsigned events)
+{
+	(void)ctx, (void)events;
+	tls_event(ptr, now_ms());
+}
+
+static const struct loop_events events = { .begin = on_begin, .ready = on_ready, .woken = on_woken };
 
 static bool catch_signals(struct main *m)
 {
@@ -332,6 +353,7 @@ static bool catch_signals(struct main *m)
 
 static void log_counters(const struct main *m)
 {
+	struct tls_counts tls = tls_counts(m->server.tls);
 	uint64_t sum, evicted;
 	char line[2048];
 	size_t n = 0;
@@ -362,7 +384,17 @@ static void log_counters(const struct main *m)
 	evicted = rate_table_stats(m->server.rates).evicted;
 	if (evicted && n < sizeof line - 64)
 		n += (size_t)snprintf(line + n, sizeof line - n, " rates_evicted=%llu", (unsigned long long)evicted);
+	if (tls.reloads && n < sizeof line - 64)
+		n += (size_t)snprintf(line + n, sizeof line - n, " tls_reloads=%llu", (unsigned long long)tls.reloads);
+	if (tls.refused && n < sizeof line - 64)
+		n += (size_t)snprintf(line + n, sizeof line - n, " tls_reloads_refused=%llu", (unsigned long long)tls.refused);
 	log_info("served:%s", n ? line : " nothing");
+}
+
+/* The less of two waits, -1 being for ever. */
+static int64_t sooner(int64_t a, int64_t b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
 /* Until a signal came and the workers have ended, or the drain time is over. */
@@ -373,7 +405,7 @@ static void wait_for_end(struct main *m)
 	int64_t wait = -1;
 
 	while (atomic_load(&m->ended) < m->n_workers) {
-		int64_t tend = tend_rates(m);
+		int64_t tend = sooner(tend_rates(m), tls_tend(m->server.tls, now_ms(), time(NULL)));
 
 		loop_pass(m->server.loop, now_ms(), wait < 0 || (tend >= 0 && tend < wait) ? tend : wait);
 		if (!m->signals)
@@ -415,6 +447,7 @@ static void clean_up(struct main *m)
 	snapshot_unref(m->snapshot);
 	endpoint_table_free(m->endpoints);
 	rate_table_free(m->server.rates);
+	tls_free(m->server.tls);
 	settings_free(m->settings);
 	loop_free(m->server.loop);
 }
@@ -449,6 +482,8 @@ enum server_exit server_run(struct conf *c, const char *hint)
 		 (unsigned long long)m.settings->fds_accept);
 	if (hint)
 		log_info("%s", hint);
+	if (m.server.tls)
+		tls_watch(m.server.tls, m.server.loop, now_ms(), time(NULL));
 	wait_for_end(&m);
 	for (unsigned i = 0; i < m.n_workers; i++)
 		pthread_join(m.workers[i]->thread, NULL);

@@ -13,6 +13,7 @@
 #include "lib/base/mem.h"
 #include "proxy/hasher.h"
 #include "proxy/policies.h"
+#include "proxy/tls.h"
 
 #define FDS_OWN 32		/* descriptors that the process needs besides connections, and a few a worker */
 #define FDS_WORKER 8
@@ -67,7 +68,7 @@ static uint8_t opening_of(const struct conf_listen *c)
 	};
 	static const uint8_t speaks[] = { [CONF_SPEAKS_TCP] = OPENING_TCP, [CONF_SPEAKS_SNI] = OPENING_SNI };
 
-	return proxy[c->proxy_protocol] | speaks[c->speaks];
+	return proxy[c->proxy_protocol] | speaks[c->speaks] | (c->tls.on ? OPENING_TLS : 0);
 }
 
 static bool make_listener(struct arena *a, struct listener *l, const struct conf_listen *c)
@@ -81,6 +82,7 @@ static bool make_listener(struct arena *a, struct listener *l, const struct conf
 				   c->underscores == CONF_UNDERSCORES_REFUSE ? UNDERSCORES_REFUSE : UNDERSCORES_DROP);
 	l->forwarded = c->forwarded;
 	l->opening = opening_of(c);
+	l->park = c->tls.park;
 	l->n_upgrade = (unsigned)c->upgrade.count;
 	l->upgrade = arena_alloc(a, l->n_upgrade * sizeof *l->upgrade + 1);
 	if (!l->label.p || !l->request_id.p || !l->upgrade || !make_via(a, l->via, c->via) ||
@@ -148,7 +150,8 @@ struct settings *settings_new(const struct conf *c)
 		.receive = clamp32(c->limits.receive_window), .unsent = clamp32(c->limits.unsent),
 	};
 	s->timeouts = (struct timeouts){
-		.head = clamp32(c->timeouts.head), .handshake = 10000, .body = clamp32(c->timeouts.body),
+		.head = clamp32(c->timeouts.head), .handshake = clamp32(c->timeouts.handshake),
+		.body = clamp32(c->timeouts.body),
 		.write = clamp32(c->timeouts.write), .idle = clamp32(c->timeouts.idle),
 		.linger = clamp32(c->timeouts.linger), .connect = clamp32(c->timeouts.connect),
 		.upstream_idle = clamp32(c->timeouts.upstream_idle), .drain = clamp32(c->timeouts.drain),
@@ -157,7 +160,7 @@ struct settings *settings_new(const struct conf *c)
 	s->replay = clamp32(c->limits.replay);
 	s->queue = clamp32(c->limits.queue);
 	s->rate_memory = c->limits.rate_memory;
-	s->handshakes = 128;
+	s->handshakes = c->limits.handshakes;
 	s->calls = c->limits.calls;
 	for (size_t i = 0; i < c->route_count && !s->hasher_threads; i++)
 		if (c->routes[i].basic_auth.file.n)
@@ -183,7 +186,7 @@ void settings_free(struct settings *s)
 
 /* --- the snapshot --- */
 
-static struct service_spec service_of(struct arena *a, const struct conf_service *c)
+static struct service_spec service_of(struct arena *a, const struct conf_service *c, uint16_t tls)
 {
 	struct service_endpoint_spec *e = arena_alloc(a, c->endpoints.count * sizeof *e + 1);
 	struct service_spec s = {
@@ -200,6 +203,7 @@ static struct service_spec service_of(struct arena *a, const struct conf_service
 
 		memset(&e[i], 0, sizeof e[i]);
 		e[i].weight = 1;
+		e[i].address.tls = tls;
 		e[i].address.family = from->kind == CONF_UNIX ? ENDPOINT_UNIX :
 				      from->kind == CONF_INET6 ? ENDPOINT_IP6 : ENDPOINT_IP4;
 		e[i].address.port = from->port;
@@ -215,12 +219,28 @@ static void mods_of(struct header_mod **at, const struct conf_header_list *list,
 		*(*at)++ = (struct header_mod){ .op = op, .name = list->items[i].name, .value = list->items[i].value };
 }
 
-static const struct header_mod *headers_of(struct arena *a, const struct conf_headers *h, uint16_t *n)
+/* Strict-Transport-Security as one more change; false: no memory. */
+static bool hsts_of(struct arena *a, struct header_mod **at, const struct conf_hsts *h)
 {
-	size_t count = h->remove.count + h->set.count + h->add.count;
+	char text[96];
+	struct str value = { text, 0 };
+
+	if (!h->on)
+		return true;
+	value.n = (size_t)snprintf(text, sizeof text, "max-age=%llu%s%s", (unsigned long long)h->max_age / 1000,
+				   h->include_subdomains ? "; includeSubDomains" : "", h->preload ? "; preload" : "");
+	value = arena_dup(a, value);
+	*(*at)++ = (struct header_mod){ .op = HEADER_SET_SECURE, .name = STR("Strict-Transport-Security"), .value = value };
+	return value.p;
+}
+
+static const struct header_mod *headers_of(struct arena *a, const struct conf_headers *h, const struct conf_hsts *hsts,
+					   uint16_t *n)
+{
+	size_t count = h->remove.count + h->set.count + h->add.count + hsts->on;
 	struct header_mod *mods = arena_alloc(a, count * sizeof *mods + 1), *at = mods;
 
-	if (!mods)
+	if (!mods || !hsts_of(a, &at, hsts))
 		return NULL;
 	mods_of(&at, &h->remove, HEADER_REMOVE);
 	mods_of(&at, &h->set, HEADER_SET);
@@ -399,8 +419,8 @@ static bool route_of(struct arena *a, struct snapshot_route *to, const struct co
 	to->backends = backends_of(a, c);
 	to->matches = matches_of(a, c, &to->n_matches);
 	r->label = label_of(a, c);
-	r->request = headers_of(a, &c->request_headers, &r->n_request);
-	r->response = headers_of(a, &c->response_headers, &r->n_response);
+	r->request = headers_of(a, &c->request_headers, &(struct conf_hsts){0}, &r->n_request);
+	r->response = headers_of(a, &c->response_headers, &c->hsts, &r->n_response);
 	rewrite_of(r, c);
 	r->odd_paths = (uint8_t)(c->odd_paths == CONF_ODD_REFUSE ? ODD_PATHS_REFUSE :
 				 c->odd_paths == CONF_ODD_REDIRECT ? ODD_PATHS_REDIRECT : ODD_PATHS_PASS);
@@ -434,7 +454,7 @@ static const struct snapshot_listener *ways_of_listeners(struct arena *a, const 
 	return l;
 }
 
-static struct snapshot *make_snapshot(const struct conf *c, struct endpoint_table *endpoints,
+static struct snapshot *make_snapshot(const struct conf *c, const struct tls *tls, struct endpoint_table *endpoints,
 				      struct snapshot_error *err)
 {
 	struct snapshot_spec spec = { .endpoints = endpoints, .n_services = c->service_count, .n_routes = c->route_count };
@@ -454,7 +474,7 @@ static struct snapshot *make_snapshot(const struct conf *c, struct endpoint_tabl
 	if (!services || !routes || !spec.listeners)
 		goto out;
 	for (size_t i = 0; i < c->service_count; i++) {
-		services[i] = service_of(&a, &c->services[i]);
+		services[i] = service_of(&a, &c->services[i], tls_number(tls, &c->services[i]));
 		whole = whole && services[i].endpoints;
 	}
 	for (; whole && made < c->route_count; made++)
@@ -494,9 +514,10 @@ static void refusal(const struct conf *c, const struct snapshot_error *err, size
 		snprintf(out + n, size - (size_t)n, " %s", err->text);
 }
 
-struct snapshot *settings_snapshot(const struct conf *c, struct endpoint_table *endpoints, struct snapshot_error *err)
+struct snapshot *settings_snapshot(const struct conf *c, const struct tls *tls, struct endpoint_table *endpoints,
+				   struct snapshot_error *err)
 {
-	struct snapshot *s = make_snapshot(c, endpoints, err);
+	struct snapshot *s = make_snapshot(c, tls, endpoints, err);
 	char text[sizeof err->text];
 
 	if (s)
@@ -506,19 +527,39 @@ struct snapshot *settings_snapshot(const struct conf *c, struct endpoint_table *
 	return NULL;
 }
 
-bool settings_check(const struct conf *c, FILE *to)
+struct saying {
+	const struct conf *c;
+	FILE *to;
+};
+
+static void say_wrong(void *ctx, struct conf_pos pos, const char *text)
+{
+	const struct saying *s = ctx;
+
+	if (pos.line)
+		fprintf(s->to, "%s:%u:%u: %s\n", s->c->file.p, pos.line, pos.column, text);
+	else
+		fprintf(s->to, "%s: %s\n", s->c->file.p, text);
+}
+
+bool settings_check(const struct conf *c, int64_t now, FILE *to)
 {
 	struct endpoint_table *endpoints = endpoint_table_new();
 	struct snapshot_error err = { .err = ERR_MEM, .text = "out of memory" };
-	struct snapshot *s = endpoints ? make_snapshot(c, endpoints, &err) : NULL;
-	bool good = s != NULL;
+	struct saying saying = { c, to };
+	struct tls *tls = NULL;
+	enum err whole = tls_new(c, now, say_wrong, &saying, &tls);
+	struct snapshot *s = endpoints && whole != ERR_MEM ? make_snapshot(c, tls, endpoints, &err) : NULL;
 	char text[PATH_MAX + sizeof err.text + 32];
 
-	if (!good) {
+	if (!s) {
 		refusal(c, &err, PATH_MAX, text, sizeof text);
 		fprintf(to, "%s\n", text);
+	} else if (whole == OK) {
+		tls_warnings_print(tls, c, now, to);
 	}
 	snapshot_unref(s);
 	endpoint_table_free(endpoints);
-	return good;
+	tls_free(tls);
+	return s && whole == OK;
 }

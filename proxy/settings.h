@@ -13,6 +13,7 @@
 #include "lib/net/socket.h"
 
 struct conf;
+struct tls;
 
 enum forwarded_for { FORWARDED_APPEND, FORWARDED_REPLACE, FORWARDED_OFF };
 enum underscores { UNDERSCORES_DROP, UNDERSCORES_ALLOW, UNDERSCORES_REFUSE };
@@ -70,11 +71,14 @@ struct settings {
 struct settings *settings_new(const struct conf *c) MUST_USE;
 void settings_free(struct settings *s);
 
-/* Whether a snapshot can be made of `c`: what conf cannot see, such as an expression that does not compile, is
- * written to `to` with its place in the file, as `file:line:column: text`. */
-bool settings_check(const struct conf *c, FILE *to);
+/* Whether a snapshot can be made of `c`, and its TLS: what conf cannot see, such as an expression that does not compile
+ * or a certificate that cannot be read, is written to `to` with its place in the file, as `file:line:column: text`; so
+ * is what is odd about certificates (tls_warnings_print).  `now`: unix time, seconds. */
+bool settings_check(const struct conf *c, int64_t now, FILE *to);
 
-/* The first snapshot of `c`; NULL when refused, and *err says why, its text with the place in the file. */
-struct snapshot *settings_snapshot(const struct conf *c, struct endpoint_table *endpoints, struct snapshot_error *err) MUST_USE;
+/* The first snapshot of `c`, whose TLS is `tls` (tls_new); NULL when refused, and *err says why, its text with the place in
+ * the file. */
+struct snapshot *settings_snapshot(const struct conf *c, const struct tls *tls, struct endpoint_table *endpoints,
+				   struct snapshot_error *err) MUST_USE;
 
 #endif

@@ -96,15 +96,39 @@ static int64_t period_of(int64_t now)
 	return now / TLS_TICKET_PERIOD;
 }
 
+static bool secret_fits(struct str shared, struct tls_error *e)
+{
+	if (shared.n >= TLS_TICKET_SHARED_MIN)
+		return true;
+	tls_error_set(e, ERR_SYNTAX, TLS_PART_TICKETS, "has %zu bytes: at least %u random ones are needed", shared.n,
+		TLS_TICKET_SHARED_MIN);
+	return false;
+}
+
+enum err tls_tickets_share(struct tls_tickets *t, struct str shared, int64_t now, struct tls_error *e)
+{
+	unsigned char before[sizeof(t->secret)];
+	bool was = t->shared, good;
+
+	if (!secret_fits(shared, e))
+		return ERR_SYNTAX;
+	memcpy(before, t->secret, sizeof(before));
+	t->shared = true;
+	good = SHA256((const unsigned char *)shared.p, shared.n, t->secret) && keys_of(t, period_of(now));
+	if (!good) {
+		t->shared = was;
+		memcpy(t->secret, before, sizeof(before));
+	}
+	OPENSSL_cleanse(before, sizeof(before));
+	return good ? OK : tls_error_set(e, ERR_MEM, TLS_PART_TICKETS, "no memory");
+}
+
 struct tls_tickets *tls_tickets_new(struct str shared, int64_t now, struct tls_error *e)
 {
 	struct tls_tickets *t;
 
-	if (shared.n && shared.n < TLS_TICKET_SHARED_MIN) {
-		tls_error_set(e, ERR_SYNTAX, TLS_PART_TICKETS, "has %zu bytes: at least %u random ones are needed", shared.n,
-			TLS_TICKET_SHARED_MIN);
+	if (shared.n && !secret_fits(shared, e))
 		return NULL;
-	}
 	t = mem_zalloc(sizeof(*t));
 	if (!t) {
 		tls_error_set(e, ERR_MEM, TLS_PART_TICKETS, "no memory");

@@ -18,6 +18,9 @@ struct tls_tickets;
 /* `shared`: the contents of a file of random bytes that several instances have; empty: secrets of this process alone,
  * each of which is forgotten when it is old.  `now`: unix time, seconds.  NULL when refused: *e (may be NULL). */
 struct tls_tickets *tls_tickets_new(struct str shared, int64_t now, struct tls_error *e) MUST_USE;
+/* Another shared secret from now on: what was made with the one before is not resumed.  ERR_SYNTAX, ERR_MEM: nothing has
+ * changed, and *e (may be NULL) says why.  By the thread that turns it. */
+MUST_USE enum err tls_tickets_share(struct tls_tickets *t, struct str shared, int64_t now, struct tls_error *e);
 /* When no SSL_CTX uses it any more; wipes it.  NULL is accepted. */
 void tls_tickets_free(struct tls_tickets *t);
 

@@ -33,7 +33,7 @@ static void load(const char *text)
 	s = settings_new(conf);
 	table = endpoint_table_new();
 	assert_true(s && table);
-	snap = settings_snapshot(conf, table, &err);
+	snap = settings_snapshot(conf, NULL, table, &err);
 	assert_non_null(snap);
 	conf_free(conf);	/* nothing of it is needed from here on */
 }
@@ -318,10 +318,10 @@ static void refusals(void **state)
 		assert_non_null(conf);
 		conf_errors_fini(&errors);
 		table = endpoint_table_new();
-		assert_null(settings_snapshot(conf, table, &err));
+		assert_null(settings_snapshot(conf, NULL, table, &err));
 		endpoint_table_free(table);
 		table = NULL;
-		assert_false(settings_check(conf, f));
+		assert_false(settings_check(conf, 0, f));
 		fclose(f);
 		assert_true(size > n + 1 && out[size - 1] == '\n');
 		out[size - 1] = '\0';
@@ -353,7 +353,7 @@ static void no_memory(void **state)
 		s = settings_new(conf);
 		table = endpoint_table_new();
 		if (s && table)
-			snap = settings_snapshot(conf, table, &err);
+			snap = settings_snapshot(conf, NULL, table, &err);
 		mem_fail_from(0);
 		if (snap)
 			break;

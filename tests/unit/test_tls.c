@@ -805,6 +805,7 @@ static void shared_tickets(void **state)
 	struct tls_server *sc = server_of((struct tls_server_spec){ .tickets = c, .n_tickets = 1 });
 	SSL_CTX *ctx = remembering(NULL);
 	SSL_SESSION *of_a = session_of(sa, ctx, "a.example"), *of_b = session_of(sb, ctx, "a.example");
+	SSL_SESSION *of_c = session_of(sc, ctx, "a.example");
 	struct tls_error e;
 
 	(void)state;
@@ -814,11 +815,18 @@ static void shared_tickets(void **state)
 	assert_int_equal(tls_tickets_turn(b, NOW + 2 * TLS_TICKET_PERIOD), OK);
 	assert_false(resumes(sb, ctx, "a.example", of_a));
 	assert_true(resumes(sb, ctx, "a.example", of_b));
+	/* another secret: none of before, and those of whom else has it */
+	assert_int_equal(tls_tickets_share(a, STR("too short"), NOW, &e), ERR_SYNTAX);
+	assert_true(resumes(sa, ctx, "a.example", of_b));
+	assert_int_equal(tls_tickets_share(a, str_of(other), NOW, &e), OK);
+	assert_false(resumes(sa, ctx, "a.example", of_b));
+	assert_true(resumes(sa, ctx, "a.example", of_c));
 	assert_null(tls_tickets_new(STR("0123456789abcdef0123456789abcde"), NOW, &e));
 	assert_int_equal(e.part, TLS_PART_TICKETS);
 	assert_non_null(strstr(e.text, "31 bytes"));
 	SSL_SESSION_free(of_a);
 	SSL_SESSION_free(of_b);
+	SSL_SESSION_free(of_c);
 	SSL_SESSION_free(got);
 	got = NULL;
 	tls_server_unref(sa);
