@@ -33,7 +33,7 @@ static const struct { const char *name, *is; } values[] = {
 	{"method", JSON("anyOf": [{"type": ["number", "boolean"]}, {"$ref": "#/$defs/variable"},
 		{"type": "string", "pattern": "^[!#$%&'*+.^_`|~0-9A-Z-]{1,32}$"}])},
 	{"address", JSON("anyOf": [{"type": "string", "pattern": "^unix:.|:[0-9]+$"}, {"$ref": "#/$defs/variable"}])},
-	{"endpoint", JSON("anyOf": [{"type": "string", "pattern": "^unix:.|^[hH][tT][tT][pP]://|:[0-9]+$"},
+	{"endpoint", JSON("anyOf": [{"type": "string", "pattern": "^unix:.|^[hH][tT][tT][pP][sS]?://|:[0-9]+$"},
 		{"$ref": "#/$defs/variable"}])},
 	{"endpoints", JSON("anyOf": [{"$ref": "#/$defs/endpoint"},
 		{"type": "array", "items": {"$ref": "#/$defs/endpoint"}, "maxItems": 10000}])},

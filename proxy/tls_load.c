@@ -107,7 +107,8 @@ static bool file_changed(const struct tls *t, struct tls_use u)
 	return u.file != TLS_NONE && t->files.at[u.file].changed;
 }
 
-/* What is in it, lent until the pass is over; of TLS_NONE, nothing.  False: it cannot be read, which is told. */
+/* What is in it, lent until the pass is over, and never nothing, which would stand for a default; of TLS_NONE, nothing.
+ * False: it cannot be read, which is told. */
 static bool file_text(struct tls *t, struct tls_use u, struct str *to)
 {
 	struct tls_file *f;
@@ -119,10 +120,12 @@ static bool file_text(struct tls *t, struct tls_use u, struct str *to)
 	if (!f->text.p && !f->error)
 		file_read(f);
 	*to = f->text;
-	if (!f->error)
+	if (!f->error && f->text.n)
 		return true;
 	t->no_memory = t->no_memory || f->error == ENOMEM;
-	if (!f->told)
+	if (!f->told && !f->error)
+		tls_wrong(t, f->name.pos, "`%s` is empty", f->name.text.p);
+	else if (!f->told)
 		tls_wrong(t, f->name.pos, "`%s` cannot be read: %s", f->name.text.p,
 			  f->error == EINVAL ? "Not a regular file" : strerror(f->error));
 	f->told = true;
@@ -217,11 +220,9 @@ static bool key_load(struct tls *t, struct tls_key *k, int64_t now)
 
 	if ((had && !file_changed(t, k->file)) || !file_text(t, k->file, &secret))
 		return false;
-	if (k->file.file != TLS_NONE && !secret.n)
-		tls_error_set(&e, ERR_SYNTAX, TLS_PART_TICKETS, "is empty: at least %u random bytes are needed", TLS_TICKET_SHARED_MIN);
-	else if (!had && (k->tickets = tls_tickets_new(secret, now, &e)))
+	if (!had && (k->tickets = tls_tickets_new(secret, now, &e)))
 		return true;
-	else if (had && tls_tickets_share(k->tickets, secret, now, &e) == OK)
+	if (had && tls_tickets_share(k->tickets, secret, now, &e) == OK)
 		return true;
 	t->no_memory = t->no_memory || e.err == ERR_MEM;
 	if (k->file.file != TLS_NONE)

@@ -333,6 +333,35 @@ static void refusals(void **state)
 	}
 }
 
+static void hsts_is_one_header_more(void **state)
+{
+	static const struct { const char *hsts, *value; } rows[] = {
+		{"on", "max-age=31536000"},
+		{"{max_age: 1h}", "max-age=3600"},
+		{"{max_age: 0s}", "max-age=0"},
+		{"{include_subdomains: on}", "max-age=31536000; includeSubDomains"},
+		{"{max_age: 730d, include_subdomains: on, preload: on}", "max-age=63072000; includeSubDomains; preload"},
+	};
+	char text[200];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct route_spec *r;
+
+		snprintf(text, sizeof text, "routes: [{answer: {status: 404}, hsts: %s, response_headers: {set: {X: y}}}]", rows[i].hsts);
+		load(text);
+		r = &find("a", "/")->spec;
+		assert_int_equal(r->n_response, 2);
+		assert_int_equal(r->n_request, 0);
+		assert_int_equal(r->response[0].op, HEADER_SET_SECURE);
+		is(r->response[0].name, "Strict-Transport-Security");
+		is(r->response[0].value, rows[i].value);
+		unload(NULL);
+	}
+	load("routes: [{answer: {status: 404}, hsts: off}]");
+	assert_int_equal(find("a", "/")->spec.n_response, 0);
+}
+
 /* Whatever allocation fails, nothing is kept. */
 static void no_memory(void **state)
 {
@@ -374,6 +403,7 @@ int main(void)
 		cmocka_unit_test_teardown(compression, unload),
 		cmocka_unit_test_teardown(matches, unload),
 		cmocka_unit_test_teardown(redirects, unload),
+		cmocka_unit_test_teardown(hsts_is_one_header_more, unload),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test_teardown(no_memory, unload),
 	};

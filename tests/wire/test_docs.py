@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import certs
 from harness import BINARY, ROOT
 
 def files(ending, *folders):
@@ -35,7 +36,7 @@ EXAMPLES = examples()
 @pytest.mark.parametrize("where,text", EXAMPLES, ids=[where for where, _ in EXAMPLES])
 def test_examples_pass_the_check_without_a_warning(tmp_path, where, text):
     path = tmp_path / "example.yaml"
-    path.write_text(text)
+    path.write_text(certs.provide(text, tmp_path))
     for name in re.findall(r"\b[\w-]+\.htpasswd\b", text):      # files that it names
         (tmp_path / name).write_text("somebody:$2y$04$V62p9WKfsTCtPfXgfCy54ut77Bbwouhzw/SVRuHgF.F2Zz4uNQLgG\n")
     r = subprocess.run([BINARY, "check", "-c", str(path)], capture_output=True, text=True, timeout=30)
