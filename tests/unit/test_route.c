@@ -198,7 +198,7 @@ static void no_memory_for_a_target(void **state)
 static void refuses(void **state)
 {
 	static const struct header_mod host[] = {{HEADER_SET, S("hOst"), S("x")}}, length[] = {{HEADER_ADD, S("Content-Length"), S("1")}},
-		split[] = {{HEADER_SET, S("a"), S("b\r\nc")}}, name[] = {{HEADER_SET, S("a:"), S("b")}}, op[] = {{3, S("a"), S("b")}};
+		split[] = {{HEADER_SET, S("a"), S("b\r\nc")}}, name[] = {{HEADER_SET, S("a:"), S("b")}}, op[] = {{HEADER_VARY, S("a"), S("b")}};
 	static const struct { struct route_spec spec; const char *text; } rows[] = {
 		{{.action = 9}, "action 9"}, {{.action = ROUTE_SERVICE}, "no service"},
 		{{.action = ROUTE_REDIRECT, .status = 300, .text = S("/")}, "300"},
@@ -224,7 +224,7 @@ static void refuses(void **state)
 		{{.rewrite_to = S("/a?b")}, "begins with '/'"}, {{.rewrite_to = S("/a\rb")}, "begins with '/'"},
 		{{.request = host, .n_request = 1}, "'hOst' cannot"}, {{.response = length, .n_response = 1}, "'Content-Length' cannot"},
 		{{.request = split, .n_request = 1}, "control bytes"}, {{.response = name, .n_response = 1}, "proper name"},
-		{{.request = op, .n_request = 1}, "change 3"},
+		{{.request = op, .n_request = 1}, "change 4"},
 	};
 
 	(void)state;
