@@ -84,6 +84,33 @@ def test_only_the_named_headers_are_shown(stage):
     assert r.get("X-Forwarded-For") == "127.0.0.1" and r.get("X-Original-Method") == "GET" and r.get("X-Request-Id")
 
 
+def test_asked_by_head(stage):
+    def script(c):
+        while c.request():
+            c.send("HTTP/1.1 403 No\r\nContent-Length: 1000\r\n\r\n")
+    app, auth = stage.origin(), stage.origin(script)
+    c = stage.client(guarded(stage, app, auth, ", method: HEAD"))
+    for _ in range(2):
+        a = c.get("/")
+        assert a.status == 403 and a.body == b"" and auth.requests[0].method == "HEAD"
+    assert auth.connections == 1
+
+
+def test_one_that_asks_itself_comes_to_an_end(stage):
+    """The service is the proxy, by the very route that asks it."""
+    app = stage.origin()
+    p = stage.text("""
+listen: 127.0.0.1:@PORT@
+routes: [{service: app, auth: {service: self, timeout: 1s}}]
+services: {app: '%s', self: '127.0.0.1:@PORT@'}
+limits: {calls: 20}
+log: {access: stdout, format: json}
+workers: 1
+""" % app.address)
+    assert stage.client(p).get("/").status in (502, 503, 504)
+    assert app.connections == 0
+
+
 def test_no_headers_at_all(stage):
     app, auth = stage.origin(), stage.origin(yes)
     stage.client(guarded(stage, app, auth, ", request_headers: []")).get("/", "Cookie: c=1")
