@@ -74,6 +74,7 @@ static void pool_free_if_empty(struct pool *p)
 	if (p->conns || slotq_len(&p->waiting) || ttl_linked(&p->link))
 		return;
 	w->pools[p->endpoint->index] = NULL;
+	tls_resume_fini(&p->resume);
 	endpoint_unref(p->endpoint);
 	slab_put(&w->pools_slab, p);
 }

@@ -109,6 +109,7 @@ static ssize_t read_live(struct tls_io *io, struct transport *t, struct tls_live
 		said = tls_live_read(l, in, false, p, n, &got);
 		if (got) {
 			*plain = (struct str){ p, got };
+			*empty = *empty && said == TLS_LIVE_MORE;	/* else there is more inside */
 			return (ssize_t)got;
 		}
 		if (said == TLS_LIVE_BAD)
