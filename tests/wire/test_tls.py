@@ -1,0 +1,215 @@
+"""TLS from clients and to endpoints: what is said through it is what is said without it."""
+import os
+import ssl
+import subprocess
+
+import pytest
+
+from harness import Client, echo
+
+
+def certificate(stage, name="a.test", kind="ec", more=()):
+    """Paths of a certificate, by itself, and its key."""
+    cert, key = (str(stage.folder / ("%s-%s.%s" % (name, kind, e))) for e in ("crt", "key"))
+    new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"] if kind == "ec" else ["-newkey", "rsa:2048"]
+    names = ",".join("DNS:" + n for n in (name,) + tuple(more))
+    subprocess.run(["openssl", "req", "-x509", *new, "-nodes", "-keyout", key, "-out", cert, "-days", "90",
+                    "-subj", "/CN=" + name, "-addext", "subjectAltName=" + names + ",IP:127.0.0.1"], check=True, capture_output=True)
+    return cert, key
+
+
+def context(ca=None, version=None, alpn=None):
+    c = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if ca:
+        c.load_verify_locations(ca)
+    else:
+        c.check_hostname, c.verify_mode = False, ssl.CERT_NONE
+    if version:
+        c.minimum_version = c.maximum_version = version
+    if alpn:
+        c.set_alpn_protocols(alpn)
+    return c
+
+
+class Secure(Client):
+    def __init__(self, address, ctx, name="a.test", session=None):
+        super().__init__(address)
+        self.sock = ctx.wrap_socket(self.sock, server_hostname=name, session=session, suppress_ragged_eofs=False)
+
+
+def world(stage, script=echo, tls="", routes=None, **settings):
+    o = stage.origin(script)
+    cert, key = certificate(stage)
+    p = stage.proxy({"app": o.address}, listen="tls: {certificates: [{cert: %s, key: %s}]%s}" % (cert, key, tls),
+                    routes=routes, **settings)
+    return p, context(cert), o
+
+
+VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
+WAYS = [(VERSIONS[0], ""), (VERSIONS[1], ""), (VERSIONS[1], ", park: off")]
+
+
+@pytest.mark.parametrize("version, tls", WAYS)
+def test_requests_on_one_connection(stage, version, tls):
+    p, ctx, o = world(stage, tls=tls)
+    ctx.minimum_version = ctx.maximum_version = version
+    c = Secure(p.address, ctx)
+    for i in range(20):
+        r = c.get("/%d" % i, host="a.test")
+        assert r.status == 200 and r.text().startswith("GET /%d" % i)
+    body = os.urandom(300000)
+    assert c.post("/up", body, host="a.test").status == 200
+    assert o.requests[-1].body == body
+    c.close()
+
+
+@pytest.mark.parametrize("version, tls", WAYS)
+def test_large_bodies_come_whole(stage, version, tls):
+    data = os.urandom(3 << 20)
+
+    def script(c):
+        while True:
+            r = c.request()
+            if r is None:
+                return
+            c.reply(data)
+    p, ctx, o = world(stage, script, tls)
+    ctx.minimum_version = ctx.maximum_version = version
+    c = Secure(p.address, ctx)
+    for _ in range(3):
+        assert c.get("/", host="a.test").body == data
+
+
+def test_the_origin_is_told_of_https(stage):
+    p, ctx, o = world(stage)
+    c = Secure(p.address, ctx)
+    c.get("/", host="a.test")
+    assert o.requests[0].get("X-Forwarded-Proto") == "https"
+
+
+def test_a_host_that_the_certificate_is_not_for_is_421(stage):
+    p, ctx, o = world(stage)
+    c = Secure(p.address, ctx)
+    assert c.get("/", host="other.test").status == 421
+    assert c.get("/", host="a.test").status == 200
+    assert c.get("/", host="A.test.:8443").status == 200
+    assert c.get("/", host="127.0.0.1").status == 200
+
+
+def test_plain_http_is_told_so(stage):
+    p, ctx, o = world(stage)
+    c = stage.client(p)
+    r = c.get("/")
+    assert r.status == 400 and "TLS" in r.text()
+    c.ended()
+
+
+def test_garbage_is_closed(stage):
+    p, ctx, o = world(stage)
+    c = stage.client(p)
+    c.send(b"\x00\x01garbage\r\n\r\n")
+    c.ended()
+
+
+def test_a_hello_in_single_bytes(stage):
+    """The handshake and a request, each byte on its own."""
+    p, ctx, o = world(stage)
+    bio_in, bio_out = ssl.MemoryBIO(), ssl.MemoryBIO()
+    s = ctx.wrap_bio(bio_in, bio_out, server_hostname="a.test")
+    raw = stage.client(p)
+
+    def move(more):
+        data = bio_out.read()
+        for i in range(len(data)):
+            raw.send(data[i:i + 1])
+        if more:
+            bio_in.write(raw.sock.recv(65536))
+    while True:
+        try:
+            s.do_handshake()
+            break
+        except ssl.SSLWantReadError:
+            move(True)
+    move(False)
+    s.write(b"GET /x HTTP/1.1\r\nHost: a.test\r\n\r\n")
+    move(False)
+    got = b""
+    while b"GET /x" not in got:
+        bio_in.write(raw.sock.recv(65536))
+        try:
+            got += s.read(65536)
+        except ssl.SSLWantReadError:
+            pass
+    assert got.startswith(b"HTTP/1.1 200 ")
+
+
+def test_the_end_is_told(stage):
+    """close_notify when the proxy closes, so that the client can tell it from a cut."""
+    p, ctx, o = world(stage)
+    c = Secure(p.address, ctx)
+    r = c.get("/", "Connection: close", host="a.test")
+    assert r.status == 200
+    assert c.rest() == b""       # an end without close_notify would raise
+
+
+def test_a_cut_answer_is_a_cut(stage):
+    def script(c):
+        c.request()
+        c.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+        c.rst()
+    p, ctx, o = world(stage, script)
+    c = Secure(p.address, ctx)
+    with pytest.raises((EOFError, ssl.SSLError, ConnectionError)):
+        c.get("/", host="a.test")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_sessions_are_resumed(stage, version):
+    p, ctx, o = world(stage)
+    ctx.minimum_version = ctx.maximum_version = version
+    c = Secure(p.address, ctx)
+    c.get("/", host="a.test")
+    session = c.sock.session
+    d = Secure(p.address, ctx, session=session)
+    assert d.sock.session_reused
+    assert d.get("/", host="a.test").status == 200
+
+
+def test_names_choose_certificates(stage):
+    o = stage.origin()
+    a, b = certificate(stage, "a.test"), certificate(stage, "b.test", more=("*.wild.test",))
+    p = stage.proxy({"app": o.address}, listen="tls: {certificates: [{cert: %s, key: %s}, {cert: %s, key: %s}]}" % (a + b))
+    for ca, name in ((a[0], "a.test"), (b[0], "b.test"), (b[0], "x.wild.test")):
+        c = Secure(p.address, context(ca), name)
+        assert c.get("/", host=name).status == 200
+
+
+@pytest.mark.parametrize("park", ["on", "off"])
+def test_endpoints_by_tls(stage, park):
+    """An origin with TLS behind the proxy, its certificate verified."""
+    cert, key = certificate(stage, "inner.test")
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(cert, key)
+
+    def script(c):
+        try:
+            c.sock = server.wrap_socket(c.sock, server_side=True)
+        except OSError:     # it does not trust us
+            return
+        echo(c)
+    o = stage.origin(script)
+    address = o.address
+    other = certificate(stage, "other.test")[0]
+    p = stage.proxy({"app": "{endpoints: ['%s'], tls: {ca: %s, name: inner.test, park: %s}}" % (address, cert, park),
+                     "bad": "{endpoints: ['%s'], tls: {ca: %s, name: inner.test}}" % (address, other),
+                     "name": "{endpoints: ['%s'], tls: {ca: %s, name: wrong.test}}" % (address, cert)},
+                    routes=["{path: /bad, service: bad}", "{path: /name, service: name}", "{service: app}"])
+    c = stage.client(p)
+    for i in range(10):
+        assert c.get("/%d" % i).text().startswith("GET /%d" % i)
+    body = os.urandom(500000)
+    assert c.post("/", body).status == 200
+    assert o.requests[-1].body == body
+    for path in ("/bad", "/name"):
+        r = c.get(path)
+        assert r.status == 502 and r.error in ("tls_certificate_error", "tls_protocol_error")
