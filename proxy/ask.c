@@ -51,13 +51,6 @@ static void filter(const struct exchange *x, const struct auth *a, struct head *
 	q->n_fields = (uint16_t)n;
 }
 
-static struct str scheme_of(const struct head *q)
-{
-	const struct field *f = head_find_id(q, FIELD_X_FORWARDED_PROTO);
-
-	return f && str_ieq(field_value(f), STR("https")) ? STR("https") : STR("http");
-}
-
 /* The client's address as text, in the arena; empty when it has none, or there is no memory. */
 static struct str address_text(struct exchange *x, const struct head *h)
 {
@@ -78,7 +71,7 @@ static enum err describe(struct exchange *x, const struct head *h, struct head *
 		{ STR("X-Auth-Request-Redirect"), h->target }, { STR("X-Forwarded-Method"), h->method },
 		{ STR("X-Forwarded-Uri"), h->target }, { STR("X-Real-IP"), address },
 	};
-	enum err err = auth_url(scheme_of(q), h->authority, h->target, &x->arena, &url);
+	enum err err = auth_url(forward_scheme(x, h), h->authority, h->target, &x->arena, &url);
 
 	for (unsigned i = 0; i < FIELDS_OURS && err == OK; i++) {
 		struct str value = i ? ours[i].value : url;
@@ -224,7 +217,7 @@ static enum err refusal(struct exchange *x, const struct call *c, unsigned statu
 static void refuse(struct exchange *x, const struct auth *a, const struct call *c, bool sign_in)
 {
 	const struct head *h = &x->held->head;
-	struct str url, scheme = scheme_of(&c->request), location = {0};
+	struct str url, scheme = forward_scheme(x, h), location = {0};
 	struct head said;
 	enum err err = OK;
 

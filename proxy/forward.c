@@ -143,11 +143,11 @@ struct str forward_scheme(const struct exchange *x, const struct head *h)
 	const struct listener *l = &x->w->settings->listeners[x->client->listener];
 
 	if (!l->trusted || l->x_forwarded == FORWARDED_REPLACE || !client_trusted(x->w, x->client))
-		return STR("http");
+		return scheme_of(x);
 	for (unsigned i = 0; i < h->n_fields; i++)
 		if (h->field[i].id == FIELD_X_FORWARDED_PROTO)
 			return str_ieq(field_value(&h->field[i]), STR("https")) ? STR("https") : STR("http");
-	return STR("http");
+	return scheme_of(x);
 }
 
 struct said {	/* what a trusted peer said already */
@@ -211,7 +211,7 @@ static enum err edit(struct head *h, const struct header_mod *mods, unsigned n, 
 		case HEADER_SET_SECURE:
 			if (!secure)
 				break;
-			/* fall through */
+			__attribute__((fallthrough));
 		case HEADER_SET:
 			err = head_set(h, mods[i].name, mods[i].value);
 			break;
