@@ -85,8 +85,10 @@ static ssize_t read_parked(struct tls_io *io, struct transport *t, struct tls13 
 		buf_free(&c->in, io->budget);
 		if (buf_append(&c->in, io->budget, p + used, have + (size_t)r - used, UINT32_MAX) != OK)
 			return fail(ENOMEM);
-		if (plain->n)
+		if (plain->n) {
+			*empty = *empty && kind == TLS13_MORE;	/* else the end is to be told too */
 			return (ssize_t)plain->n;
+		}
 		if (kind == TLS13_MORE && *empty)
 			return fail(EAGAIN);
 	}
@@ -109,7 +111,7 @@ static ssize_t read_live(struct tls_io *io, struct transport *t, struct tls_live
 		said = tls_live_read(l, in, false, p, n, &got);
 		if (got) {
 			*plain = (struct str){ p, got };
-			*empty = *empty && said == TLS_LIVE_MORE;	/* else there is more inside */
+			*empty = *empty && said == TLS_LIVE_MORE && !l->ended;	/* else there is more inside */
 			return (ssize_t)got;
 		}
 		if (said == TLS_LIVE_BAD)

@@ -213,3 +213,95 @@ def test_endpoints_by_tls(stage, park):
     for path in ("/bad", "/name"):
         r = c.get(path)
         assert r.status == 502 and r.error in ("tls_certificate_error", "tls_protocol_error")
+
+
+def secure_origin(stage, script, version=None):
+    """An origin with TLS, whose script has it shaken, and the settings of a service that trusts it."""
+    cert, key = certificate(stage, "inner.test")
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(cert, key)
+    if version:
+        server.minimum_version = server.maximum_version = version
+
+    def shaken(c):
+        c.sock = server.wrap_socket(c.sock, server_side=True, suppress_ragged_eofs=False)
+        script(c)
+    o = stage.origin(shaken)
+    return o, "{endpoints: ['%s'], tls: {ca: %s, name: inner.test}}" % (o.address, cert)
+
+
+def pipe(ctx, server_side=False):
+    """An SSL object between two memories, for those who choose what goes in one segment."""
+    i, o = ssl.MemoryBIO(), ssl.MemoryBIO()
+    return ctx.wrap_bio(i, o, server_side=server_side, server_hostname=None if server_side else "a.test"), i, o
+
+
+def one_segment_origin(stage, version):
+    """An origin that says its answer and close_notify in one segment, and then waits for whoever asked to close."""
+    cert, key = certificate(stage, "inner.test")
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(cert, key)
+    server.minimum_version = server.maximum_version = version
+
+    def script(c):
+        s, i, o = pipe(server, True)
+
+        def turn(what):
+            while True:
+                try:
+                    return what()
+                except ssl.SSLWantReadError:
+                    if o.pending:
+                        c.sock.sendall(o.read())
+                    data = c.sock.recv(65536)
+                    if not data:
+                        raise EOFError
+                    i.write(data)
+        turn(s.do_handshake)
+        if o.pending:
+            c.sock.sendall(o.read())
+        n = 0
+        while True:
+            got = b""
+            while b"\r\n\r\n" not in got:
+                got += turn(lambda: s.read(65536))
+            n += 1
+            last, ended = b"/last" in got, b"/ended" in got
+            s.write(b"HTTP/1.1 200 OK\r\n" + (b"\r\nto the end" if ended else b"Content-Length: 2\r\n\r\nok"))
+            if last or ended:
+                try:
+                    s.unwrap()
+                except ssl.SSLWantReadError:
+                    pass
+            c.sock.sendall(o.read())
+            if last or ended:
+                while c.sock.recv(65536):
+                    pass
+                return
+    o = stage.origin(script)
+    return o, "{endpoints: ['%s'], tls: {ca: %s, name: inner.test}}" % (o.address, cert)
+
+
+@pytest.mark.parametrize("before", [0, 1])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_end_in_one_segment_with_the_answer(stage, version, before):
+    """close_notify, behind data of the same read, is heard though no FIN follows."""
+    o, service = one_segment_origin(stage, version)
+    c = stage.client(stage.proxy({"app": service}))
+    for _ in range(before):
+        assert c.get("/more").text() == "ok"
+    r = c.get("/ended")
+    assert r.status == 200 and r.text() == "to the end"
+
+
+@pytest.mark.parametrize("before", [0, 1])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_endpoint_that_ended_is_not_used_again(stage, version, before):
+    o, service = one_segment_origin(stage, version)
+    c = stage.client(stage.proxy({"app": service}))
+    for _ in range(before):
+        assert c.get("/more").text() == "ok"
+    assert c.get("/last").text() == "ok"
+    o.wait_idle()           # nobody keeps it
+    assert c.post("/more", b"once").text() == "ok"
+    assert o.connections == 2
