@@ -287,7 +287,13 @@ void conf_service_tls_check(struct conf_walk *w, const struct conf_node *n, stru
 	const struct conf_node *said = n->kind == CONF_NODE_MAP ? conf_node_child(n, "tls") : NULL;
 	struct conf_service_tls *t = &s->tls;
 
-	if (!schemes_fit(w, said, s) || !t->on || t->name.text.n)
+	if (!schemes_fit(w, said, s) || !t->on)
+		return;
+	if (s->proxy_protocol != CONF_PROXY_OUT_OFF)
+		conf_errors_add(w->errors, conf_node_child(n, "proxy_protocol")->key_pos,
+				"the endpoints of `%.60s` are spoken to by TLS, and no header is put in front of that: `tls` or `proxy_protocol`, not both",
+				s->name.p);
+	if (t->name.text.n)
 		return;
 	if (s->host_kind == CONF_HOST_NAME)
 		t->name.text = conf_walk_dup(w, host_alone(s->host));

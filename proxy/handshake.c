@@ -116,6 +116,15 @@ void handshake_park(struct worker *w, struct conn *c)
 
 /* --- with clients --- */
 
+/* A drain waits for the request that hands were shaken for, as long as a head may take. */
+static void last_chance(struct worker *w, struct conn *c)
+{
+	c->t.state = CONN_HEAD;
+	c->work.head = NULL;
+	worker_wait(w, c, w->list.head);
+	worker_ready(w, c);
+}
+
 static void over(struct worker *w, struct conn *c, bool good)
 {
 	struct buf *rest = NULL;
@@ -127,7 +136,10 @@ static void over(struct worker *w, struct conn *c, bool good)
 		handshake_park(w, c);
 		/* what came behind the handshake may be inside already */
 		c->t.flags |= CONN_READABLE;
-		client_next(w, c, &rest, CLIENT_KEEP);
+		if (w->draining)
+			last_chance(w, c);
+		else
+			client_next(w, c, &rest, CLIENT_KEEP);
 		return;
 	}
 	LOG_RATE(LEVEL_DEBUG, "a TLS handshake failed: %s", tls_live_why(conn_tls(c)->live));

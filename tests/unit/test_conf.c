@@ -249,6 +249,10 @@ static const struct { const char *text, *errors; } bad[] = {
 	{"listen: {address: ':1', service: a}\nservices: {a: https://localhost}\n",
 	 "1:34: the service `a` has `tls`, and what a listener passes on is not put into TLS\n"},
 	/* TLS of services */
+	{"services: {a: {endpoints: https://localhost, proxy_protocol: v2}}\nroutes: [{service: a}]",
+	 "1:46: the endpoints of `a` are spoken to by TLS, and no header is put in front of that: `tls` or `proxy_protocol`, not both\n"},
+	{"services: {a: {endpoints: '[::1]:443', tls: {name: a.de}, proxy_protocol: v1}}\nroutes: [{service: a}]",
+	 "1:59: the endpoints of `a` are spoken to by TLS, and no header is put in front of that: `tls` or `proxy_protocol`, not both\n"},
 	{"services: {a: [https://1.2.3.4, 1.2.3.5:443]}\nroutes: [{service: a}]",
 	 "1:33: some endpoints of the service `a` begin with https:// and this one does not: all are alike\n"},
 	{SERVICE("{endpoints: [https://1.2.3.4, http://1.2.3.5], host: a.de}"),

@@ -1,5 +1,6 @@
 """TLS from clients and to endpoints: what is said through it is what is said without it."""
 import os
+import signal
 import ssl
 import subprocess
 
@@ -305,3 +306,38 @@ def test_an_endpoint_that_ended_is_not_used_again(stage, version, before):
     o.wait_idle()           # nobody keeps it
     assert c.post("/more", b"once").text() == "ok"
     assert o.connections == 2
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("together", [True, False])
+def test_hands_that_are_shaken_while_a_drain_begins(stage, version, together):
+    """The request that they are shaken for has its answer."""
+    p, ctx, o = world(stage)
+    ctx.minimum_version = ctx.maximum_version = version
+    s, i, out = pipe(ctx)
+    raw = stage.client(p)
+
+    def turn(what):
+        while True:
+            try:
+                return what()
+            except ssl.SSLWantReadError:
+                if out.pending:
+                    raw.send(out.read())
+                assert raw.more()
+                i.write(raw.take(len(raw.buf)))
+    with pytest.raises(ssl.SSLWantReadError):
+        s.do_handshake()
+    raw.send(out.read())
+    assert raw.more()
+    i.write(raw.take(len(raw.buf)))
+    p.signal(signal.SIGTERM)
+    p.err.wait("no new connections")
+    turn(s.do_handshake)
+    if not together:
+        raw.send(out.read())
+        raw.silent(0.2)
+    s.write(b"GET /x HTTP/1.1\r\nHost: a.test\r\n\r\n")
+    raw.send(out.read())
+    i.write(raw.take(len(raw.buf)))
+    assert turn(lambda: s.read(65536)).startswith(b"HTTP/1.1 200 ")
