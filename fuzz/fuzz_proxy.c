@@ -24,8 +24,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+#define COMPRESS "defaults: {compress: {min_size: 8B}}\n"
+
 static const char *const confs[] = {
-	CONF_DEFAULT,
+	CONF_DEFAULT COMPRESS,
 	CONF_PLAIN CONF_TIMES CONF_ROUTES
 	"services:\n"
 	"  origin: {endpoints: [127.0.0.1:9001], max_connections: 1, host: endpoint}\n"
@@ -33,7 +35,7 @@ static const char *const confs[] = {
 	"  named: {endpoints: [127.0.0.1:9003, 127.0.0.1:9004], host: b.example}\n"
 	"  none: []\n",
 	CONF_DEFAULT "limits: {replay: 16B, head: 1KiB, answer_head: 1KiB, fields: 8, target: 256B, chunk_overhead: 1KiB, body: 4KiB}\n",
-	CONF_TIMES CONF_SERVICES
+	CONF_TIMES CONF_SERVICES COMPRESS
 	"listen:\n"
 	"  - {address: 127.0.0.1:8080, trusted_proxies: [192.0.2.0/24], x_forwarded: append, forwarded: on, underscores: refuse,\n"
 	"     upgrade: [websocket, x]}\n"
