@@ -14,6 +14,7 @@
 #define SIZE 60000
 
 static char body[SIZE];
+static bool ended;	/* of the answer that arrived() looked at last: its coding */
 
 static void make_body(void)
 {
@@ -40,6 +41,7 @@ static size_t arrived(struct peer *c, unsigned i, bool *whole)
 	unsigned n;
 	size_t said;
 
+	ended = false;
 	world_answer(c, i, STR("GET"), &m);
 	*whole = m.state == MESSAGE_WHOLE && m.status == 200;
 	coding = message_field(&m, STR("Content-Encoding"), &n);
@@ -51,7 +53,8 @@ static size_t arrived(struct peer *c, unsigned i, bool *whole)
 	CHECK(decode_put(d, (struct str){ m.body.p, m.body.n }));
 	out = decode_out(d);
 	CHECK(out.n <= SIZE && (out.n == 0 || memcmp(out.p, body, out.n) == 0));
-	CHECK(!*whole || decode_ended(d));
+	ended = decode_ended(d);
+	CHECK(!*whole || ended);
 	said = out.n;
 	decode_free(d);
 	message_free(&m);
@@ -122,6 +125,93 @@ static void drips(void)
 	}
 }
 
+/* A read that takes exactly what is there does not know that this is all; the next one finds nothing. */
+static void exact_reads(void)
+{
+	static const char head[] = HEAD("Content-Length: 60000");
+	struct peer *c = world_client(), *o;
+	size_t n = WORKER_READ_FIRST - (sizeof head - 1);
+	bool whole;
+
+	make_body();
+	world_say(c, GET("gzip"));
+	o = world_up(0);
+	peer_send(o, STR(head));
+	peer_send(o, part(0, n));
+	world_settle();
+	EXPECT(arrived(c, 0, &whole) == n && !whole);
+	peer_send(o, part(n, COMPRESS_VISIT));
+	world_settle();
+	EXPECT(arrived(c, 0, &whole) == n + COMPRESS_VISIT && !whole);
+	peer_send(o, part(n + COMPRESS_VISIT, SIZE - n - COMPRESS_VISIT));
+	world_settle();
+	EXPECT(arrived(c, 0, &whole) == SIZE && whole);
+}
+
+/* The first read ends inside the trailers, of which a part has to be kept, and more is there. */
+static void split_trailers(void)
+{
+	static const char head[] = HEAD("Transfer-Encoding: chunked") "3F00\r\n";
+	struct peer *c = world_client(), *o;
+	char field[600];
+	size_t fill = WORKER_READ_FIRST - 0x3f00 - (sizeof head - 1) - 12;
+	bool whole;
+
+	make_body();
+	CHECK(fill > 10 && fill < sizeof field);
+	memset(field, 'x', fill);
+	memcpy(field, "X-Fill: ", 8);
+	memcpy(field + fill - 2, "\r\n", 2);
+	world_say(c, GET("zstd"));
+	o = world_up(0);
+	peer_send(o, STR("HTTP/1.1 200 OK\r\n"));
+	peer_send(o, (struct str){ field, fill });
+	peer_send(o, (struct str){ head + 17, sizeof head - 18 });
+	peer_send(o, part(0, 0x3f00));
+	world_say(o, "\r\n0\r\nX-Trailer: t\r\n\r\n");
+	EXPECT(arrived(c, 0, &whole) == 0x3f00 && whole && peer_open(o));
+}
+
+/* An encoder that keeps more than the worker's area takes, and gives it all out at once, to a client that takes little. */
+static void more_than_the_area(void)
+{
+	struct peer *c = world_client(), *other = world_client(), *o;
+	static char noise[200000];
+	struct message m;
+	struct decode *d;
+	uint32_t x = 1;
+	bool whole;
+
+	for (size_t i = 0; i < sizeof noise; i++) {
+		x = x * 1664525 + 1013904223;
+		noise[i] = (char)(x >> 24);
+	}
+	world_say(c, GET("br"));
+	o = world_up(0);
+	peer_room(c, 1000);
+	peer_send(o, STR(HEAD("Content-Length: 200000")));
+	peer_send(o, (struct str){ noise, sizeof noise });
+	world_settle();
+	make_body();
+	world_say(other, GET("gzip"));	/* in the same area */
+	o = world_up(1);
+	peer_send(o, STR(HEAD("Content-Length: 60000")));
+	peer_send(o, part(0, SIZE));
+	world_settle();
+	EXPECT(arrived(other, 0, &whole) == SIZE && whole);
+	peer_room(c, SIZE_MAX);
+	world_settle();
+	world_answer(c, 0, STR("GET"), &m);
+	EXPECT(m.state == MESSAGE_WHOLE && world_got(c, "Content-Encoding: br\r\n"));
+	if (m.state == MESSAGE_WHOLE && m.status == 200 && !m.sized) {
+		d = decode_new(CODING_BR);
+		CHECK(decode_put(d, (struct str){ m.body.p, m.body.n }) && decode_ended(d));
+		CHECK(decode_out(d).n == sizeof noise && memcmp(decode_out(d).p, noise, sizeof noise) == 0);
+		decode_free(d);
+	}
+	message_free(&m);
+}
+
 /* The client takes a few bytes at a time: nothing is read for it meanwhile, and nothing is lost. */
 static void slow_client(void)
 {
@@ -182,7 +272,7 @@ static void cut(const char *head, const char *after)
 	peer_fin(o);
 	world_settle();
 	EXPECT(arrived(c, 0, &whole) == 20000);
-	CHECK(!whole);		/* with or without memory */
+	CHECK(!whole && !ended);	/* with or without memory */
 	EXPECT(!peer_open(c));
 }
 
@@ -313,11 +403,17 @@ static void of_our_own(void)
 	"routes: [{service: origin}, {path: /local, answer: {body: '" LINE LINE LINE LINE "'}, compress: {min_size: 100B}}]\n" \
 	"services: {origin: '127.0.0.1:9001'}\n"
 
+#define CONF_SMALL CONF_PLAIN CONF_TIMES \
+	"routes: [{service: origin, compress: {level: small}}]\nservices: {origin: '127.0.0.1:9001'}\n"
+
 const struct story stories_compress[] = {
 	{ "compress-gzip", CONF, by_gzip },
 	{ "compress-br", CONF, by_br },
 	{ "compress-zstd", CONF, by_zstd },
 	{ "compress-drips", CONF, drips },
+	{ "compress-exact-reads", CONF, exact_reads },
+	{ "compress-split-trailers", CONF, split_trailers },
+	{ "compress-more-than-the-area", CONF_SMALL, more_than_the_area },
 	{ "compress-slow-client", CONF, slow_client },
 	{ "compress-work-is-bounded", CONF, work_is_bounded },
 	{ "compress-cut-sized", CONF, cut_sized },
