@@ -25,7 +25,8 @@ struct encode_room {
 	struct budget *budget;	/* borrowed; may be NULL */
 	size_t used;		/* bytes that all of them hold now */
 	size_t peak;		/* the most they held */
-	size_t limit;		/* no new one is made when they hold that much already; 0: none is refused */
+	size_t promised;	/* bytes that all of them hold at most, before they end */
+	size_t limit;		/* of what is promised, but for one alone; 0: none */
 	struct encode_spare *spare;	/* owned: memory of those that are gone, for those to come; charged, too */
 	size_t spared;		/* bytes of it */
 	bool wanted;		/* it was asked for since the last trim */
@@ -45,7 +46,7 @@ enum encode_op {
 struct encode;
 
 /* An encoder for a body of `length` bytes (a hint: another length costs bytes, not truth).  ERR_LIMIT when the room has no
- * place for it, ERR_MEM.  `c` is not CODING_NONE. */
+ * place for all that it may come to hold, ERR_MEM.  `c` is not CODING_NONE. */
 MUST_USE enum err encode_new(struct encode **out, enum coding c, enum encode_level level, uint64_t length,
 			     struct encode_room *room);
 /* NULL is accepted. */

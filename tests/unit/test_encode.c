@@ -187,13 +187,6 @@ static void test_flush(void **state)
 	}
 }
 
-/* KiB that an encoder holds at most: the figures of docs/configuration.md. */
-static const size_t holds[CODING_N][ENCODE_LEVELS] = {
-	[CODING_GZIP] = {102, 134, 262},
-	[CODING_BR] = {180, 700, 1900},
-	[CODING_ZSTD] = {96, 166, 370},
-};
-
 static void test_memory(void **state)
 {
 	static char room_for_out[MOST];
@@ -210,8 +203,9 @@ static void test_memory(void **state)
 			budget_root_init(&root, 0);
 			budget_init(&budget, &root);
 			assert_int_equal(encode_new(&e, c, l, ENCODE_UNKNOWN, &room), OK);
-			for (unsigned i = 0; i < 40; i++) {
-				struct str in = {mixed + i * 1000, 16384};
+			for (unsigned i = 0; i < 160; i++) {
+				const char *const bodies[] = {mixed, text, noise, mixed};
+				struct str in = {bodies[i / 40] + i % 40 * 1000, i % 3 ? 16384 : 5000};
 
 				do {
 					assert_int_equal(encode_step(e, ENCODE_PUT, &in, room_for_out, MOST, &made), OK);
@@ -221,8 +215,8 @@ static void test_memory(void **state)
 			assert_int_equal(budget.used, room.used + room.spared);
 			if (getenv("SHOW"))
 				printf("%s %d: %zu KiB, %zu at times\n", coding_name(c).p, l, held / 1024, room.peak / 1024);
-			if (room.peak / 1024 > holds[c][l])
-				fail_msg("%s %d holds %zu KiB", coding_name(c).p, l, room.peak / 1024);
+			if (room.peak > room.promised || (c != CODING_BR && room.promised > room.peak))
+				fail_msg("%s %d holds %zu bytes, not %zu", coding_name(c).p, l, room.peak, room.promised);
 			encode_free(e);
 			assert_int_equal(budget.used, room.spared);
 			encode_room_fini(&room);
@@ -253,19 +247,23 @@ static void test_short_bodies_hold_less(void **state)
 
 static void test_limit(void **state)
 {
-	struct encode_room room = {.limit = 150000};
+	struct encode_room room = {.limit = 250000};
 	struct encode *a, *b, *none = NULL;
 
 	(void)state;
 	assert_int_equal(encode_new(&a, CODING_GZIP, ENCODE_FAST, ENCODE_UNKNOWN, &room), OK);
-	assert_int_equal(encode_new(&b, CODING_GZIP, ENCODE_FAST, ENCODE_UNKNOWN, &room), OK);	/* the last one may pass it */
+	assert_int_equal(encode_new(&b, CODING_GZIP, ENCODE_FAST, ENCODE_UNKNOWN, &room), OK);
 	assert_int_equal(encode_new(&none, CODING_GZIP, ENCODE_FAST, ENCODE_UNKNOWN, &room), ERR_LIMIT);
 	assert_null(none);
 	encode_free(a);
-	assert_int_equal(encode_new(&a, CODING_GZIP, ENCODE_FAST, ENCODE_UNKNOWN, &room), OK);
+	assert_int_equal(encode_new(&none, CODING_BR, ENCODE_FAST, ENCODE_UNKNOWN, &room), ERR_LIMIT);	/* it would grow */
+	assert_int_equal(encode_new(&a, CODING_GZIP, ENCODE_FAST, 1000, &room), OK);
 	encode_free(a);
 	encode_free(b);
 	encode_free(NULL);
+	assert_int_equal(encode_new(&a, CODING_BR, ENCODE_SMALL, ENCODE_UNKNOWN, &room), OK);	/* one alone may always be */
+	assert_int_equal(encode_new(&none, CODING_GZIP, ENCODE_FAST, 100, &room), ERR_LIMIT);
+	encode_free(a);
 	encode_room_fini(&room);
 }
 

@@ -436,7 +436,7 @@ def test_clients_that_leave(stage):
 
 def test_memory_for_compression_is_bounded(stage):
     """When the encoders hold what they may, answers go as they are."""
-    p = stage.proxy(stage.origin(says(NOISE * 10, HTML, 'ETag: "v1"')), routes=ON, limits={"compress": "128KiB"})
+    p = stage.proxy(stage.origin(says(NOISE * 10, HTML, 'ETag: "v1"')), routes=ON, limits={"compress": "200KiB"})
     held = [stage.client(p, receive_buffer=8192) for _ in range(6)]
     kinds = []
     for c in held:
