@@ -104,6 +104,9 @@ enum err tls_new(const struct conf *c, int64_t now, tls_say *say, void *ctx, str
 		tls_load(t, now);
 		err = t->no_memory ? ERR_MEM : t->wrong ? ERR_SYNTAX : OK;
 	}
+	for (const struct tls_said *s = t->said; s && err != ERR_MEM; s = s->next)
+		say(ctx, s->pos, s->text);
+	t->started = true;
 	if (err == OK)
 		*to = t;
 	else

@@ -20,6 +20,27 @@
 
 #define TICKETS_SENT 2		/* after a full handshake: as many as browsers open connections at once for */
 
+static bool is_before(struct conf_pos a, struct conf_pos b)
+{
+	return a.line != b.line ? a.line < b.line : a.column < b.column;
+}
+
+static void keep(struct tls *t, struct conf_pos pos, struct str text)
+{
+	struct tls_said *s = arena_alloc(&t->arena, sizeof(*s)), **at = &t->said;
+	char *p = arena_alloc(&t->arena, text.n + 1);
+
+	if (!s || !p) {
+		t->no_memory = true;
+		return;
+	}
+	memcpy(p, text.p, text.n + 1);
+	while (*at && !is_before(pos, (*at)->pos))
+		at = &(*at)->next;
+	*s = (struct tls_said){ *at, pos, p };
+	*at = s;
+}
+
 void tls_wrong(struct tls *t, struct conf_pos pos, const char *format, ...)
 {
 	char text[PATH_MAX + 512];
@@ -29,7 +50,10 @@ void tls_wrong(struct tls *t, struct conf_pos pos, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	t->wrong++;
-	t->say(t->say_ctx, pos, text);
+	if (t->started)
+		t->say(t->say_ctx, pos, text);
+	else
+		keep(t, pos, str_of(text));
 }
 
 /* --- files --- */
@@ -321,7 +345,7 @@ static bool back_load(struct tls *t, struct tls_back *b)
 	const struct tls_client *made, *old;
 	struct tls_error e = {0};
 
-	if (!changed || (pair && !pair->now))
+	if (!changed)
 		return false;
 	both = file_text(t, b->ca, &spec.ca);
 	both = file_text(t, b->crl, &spec.crl) && both;
@@ -330,6 +354,10 @@ static bool back_load(struct tls *t, struct tls_back *b)
 	made = tls_client_new(&spec, &e);
 	if (!made) {
 		end_wrong(t, &b->algorithms, b->ca, b->crl, b->pair, b->pos, &e);
+		return false;
+	}
+	if (pair && !pair->now) {	/* what else is wrong has been seen */
+		tls_client_unref(made);
 		return false;
 	}
 	pthread_mutex_lock(&t->lock);

@@ -80,6 +80,13 @@ struct tls_key {
 	struct tls_tickets *tickets;	/* owned */
 };
 
+/* An error that waits for others that stand before it. */
+struct tls_said {
+	struct tls_said *next;
+	struct conf_pos pos;
+	const char *text;
+};
+
 /* Owned arrays that grow. */
 #define TLS_LIST(type) struct { type *at; uint32_t n, room; }
 #define TLS_BUCKETS 256u
@@ -101,7 +108,9 @@ struct tls {
 	uint32_t n_services;
 	tls_say *say;
 	void *say_ctx;
-	uint32_t wrong;			/* errors told */
+	uint32_t wrong;			/* errors so far */
+	struct tls_said *said;		/* at the start, in the arena: in the order of the file */
+	bool started;			/* they are told at once */
 	bool no_memory;			/* is the reason of some */
 
 	struct watch *watch;		/* owned; NULL: there is none, or not yet */
