@@ -188,13 +188,13 @@ static enum err back_add(struct tls *t, const struct conf_service_tls *c, uint32
 
 static enum err number_add(struct tls *t, const struct conf_service_tls *c, uint16_t *to)
 {
+	uint32_t *first = &t->name_bucket[hash_str(c->name.text) % TLS_BUCKETS], back;
 	struct tls_number *n;
 	struct conf_text name;
-	uint32_t back;
 
 	if (back_add(t, c, &back) != OK)
 		return ERR_MEM;
-	for (uint32_t i = 0; i < t->numbers.n; i++)
+	for (uint32_t i = *first; i != TLS_NONE; i = t->numbers.at[i].next)
 		if (t->numbers.at[i].back == back && str_eq(t->numbers.at[i].name, c->name.text)) {
 			*to = (uint16_t)(i + 1);
 			return OK;
@@ -206,7 +206,8 @@ static enum err number_add(struct tls *t, const struct conf_service_tls *c, uint
 	n = LIST_ADD(t->numbers);
 	if (!n || text_add(t, &c->name, &name) != OK)
 		return ERR_MEM;
-	*n = (struct tls_number){ back, name.text };
+	*n = (struct tls_number){ back, name.text, *first };
+	*first = t->numbers.n - 1;
 	*to = (uint16_t)t->numbers.n;
 	return OK;
 }
@@ -218,6 +219,7 @@ enum err tls_parts_make(struct tls *t, const struct conf *c)
 
 	t->folder = (struct str){ c->file.p, slash ? (size_t)(slash + 1 - c->file.p) : 0 };
 	memset(t->bucket, 0xff, sizeof(t->bucket));
+	memset(t->name_bucket, 0xff, sizeof(t->name_bucket));
 	t->n_listeners = (uint32_t)c->listen_count;
 	t->n_services = (uint32_t)c->service_count;
 	t->of_listener = mem_alloc(c->listen_count * sizeof(*t->of_listener) + 1);

@@ -73,6 +73,7 @@ struct tls_back {
 struct tls_number {
 	uint32_t back;
 	struct str name;		/* empty: nobody is expected */
+	uint32_t next;			/* of its bucket */
 };
 
 struct tls_key {
@@ -102,6 +103,7 @@ struct tls {
 	TLS_LIST(struct tls_number) numbers;
 	TLS_LIST(struct tls_key) keys;
 	uint32_t bucket[TLS_BUCKETS];	/* of files */
+	uint32_t name_bucket[TLS_BUCKETS];	/* of numbers */
 	uint32_t *of_listener;		/* owned: its front */
 	uint32_t n_listeners;
 	uint16_t *of_service;		/* owned: its number; 0: plain */

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -655,6 +657,26 @@ static void numbers(void **state)
 	stop();
 }
 
+/* As many as 16 bits have. */
+static void numbers_are_bounded(void **state)
+{
+	size_t room = 1u << 23, n = 0;
+	char *text = mem_alloc(room);
+
+	(void)state;
+	n += (size_t)snprintf(text + n, room - n, "routes: [{service: s1}]\nservices:\n");
+	for (unsigned i = 1; i <= 65536; i++)
+		n += (size_t)snprintf(text + n, room - n, "  s%u: {endpoints: 127.0.0.1:1, tls: {name: h%u}}\n", i, i);
+	assert_int_equal(load(text), ERR_SYNTAX);
+	assert_string_equal(told, "65538:41: more than 65535 services differ in their `tls`\n");
+	conf_free(conf);
+	strstr(text, "  s65536")[0] = '\0';
+	start(text);
+	assert_int_equal(tls_number(server.tls, &conf->services[65534]), 65535);
+	stop();
+	mem_free(text);
+}
+
 /* --- what is wrong --- */
 
 static void each_error_at_its_place(void **state)
@@ -1020,6 +1042,117 @@ static void no_memory_for_a_change(void **state)
 	}
 }
 
+static _Atomic bool enough;
+
+/* What workers do, as fast as they can. */
+static void *take(void *arg)
+{
+	struct endpoint *e = arg;
+	size_t bad = 0;
+
+	while (!atomic_load(&enough)) {
+		const struct tls_server *s = tls_of_listener(&server, 0);
+		SSL *ssl;
+
+		bad += !tls_server_group(s, STR("a.test"), NULL);
+		tls_server_unref(s);
+		if (tls_connect(&server, e, NULL, &ssl) == OK)
+			SSL_free(ssl);
+		else
+			bad++;
+	}
+	return (void *)bad;
+}
+
+static void workers_take_what_is_there(void **state)
+{
+	pthread_t threads[2];
+	struct endpoint *e;
+	void *bad;
+
+	(void)state;
+	watch("listen: {address: ':1', tls: {" A "}}\nroutes: [{service: s}]\n"
+	      "services: {s: {endpoints: 127.0.0.1:1, tls: {ca: ca.pem, name: a.test, cert: a.pem, key: a.key}}}\n");
+	e = endpoint_of(0);
+	atomic_store(&enough, false);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, take, e), 0);
+	for (int i = 0; i < 20; i++) {
+		make_pair("a", "EC", "a.test", &ca);
+		pass(0);
+		pass(300);
+	}
+	atomic_store(&enough, true);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(threads[i], &bad);
+		assert_null(bad);
+	}
+	assert_int_equal(tls_counts(server.tls).reloads, 20);
+	endpoint_unref(e);
+	watch_end_all();
+}
+
+/* --- expiry --- */
+
+static void put_days(const char *name, int days)
+{
+	struct tls_made c;
+
+	tls_made_init(&c, "EC", name, &ca);
+	X509_gmtime_adj(X509_getm_notAfter(c.x509), days * 86400L + 3600);
+	assert_true(X509_sign(c.x509, ca.key, EVP_sha256()));
+	put_pair(name, &c);
+	tls_made_fini(&c);
+}
+
+/* What is written to the error log while `now` is the time; in `text`. */
+static void log_of(int64_t now, char *text, size_t size)
+{
+	FILE *f = tmpfile();
+	int before = dup(2);
+	size_t n;
+
+	assert_true(f && dup2(fileno(f), 2) == 2);
+	tls_tend(server.tls, clock_ms, now);
+	assert_int_equal(dup2(before, 2), 2);
+	close(before);
+	rewind(f);
+	n = fread(text, 1, size - 1, f);
+	text[n] = '\0';
+	fclose(f);
+}
+
+static void the_last_month_is_told_daily(void **state)
+{
+	int64_t now = NOW;
+	char text[2048];
+
+	(void)state;
+	put_days("d5", 5);
+	put_days("d31", 31);
+	put_days("d90", 90);
+	watch("listen: {address: ':1', tls: {certificates: [{cert: d5.pem, key: d5.key}, {cert: d31.pem, key: d31.key},"
+	      " {cert: d90.pem, key: d90.key}]}}\nroutes: [{answer: {}}]\n");
+	log_of(now, text, sizeof text);
+	assert_string_equal(text, "");
+	log_of(now + 86400, text, sizeof text);
+	assert_non_null(strstr(text, "warn  certificate "));
+	assert_non_null(strstr(text, "/d5.pem (d5) expires in 4 days, on "));
+	assert_null(strstr(text, "d31.pem"));
+	log_of(now + 86400, text, sizeof text);
+	assert_string_equal(text, "");
+	log_of(now + 2 * 86400, text, sizeof text);
+	assert_non_null(strstr(text, "/d5.pem (d5) expires in 3 days, on "));
+	assert_non_null(strstr(text, "/d31.pem (d31) expires in 29 days, on "));
+	assert_null(strstr(text, "d90.pem"));
+	log_of(now + 4 * 86400, text, sizeof text);
+	assert_non_null(strstr(text, "/d5.pem (d5) expires in 1 day, on "));
+	log_of(now + 6 * 86400, text, sizeof text);
+	assert_non_null(strstr(text, "error certificate "));
+	assert_non_null(strstr(text, "/d5.pem (d5) has expired on "));
+	watch_end_all();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1034,6 +1167,7 @@ int main(void)
 		cmocka_unit_test_setup(names_that_are_asked_for, begin),
 		cmocka_unit_test_setup(what_endpoints_see_of_us, begin),
 		cmocka_unit_test_setup(numbers, begin),
+		cmocka_unit_test_setup(numbers_are_bounded, begin),
 		cmocka_unit_test_setup(each_error_at_its_place, begin),
 		cmocka_unit_test_setup(no_memory, begin),
 		cmocka_unit_test_setup(a_pair_is_replaced, begin),
@@ -1045,6 +1179,8 @@ int main(void)
 		cmocka_unit_test_setup(a_folder_is_swapped, begin),
 		cmocka_unit_test_setup(a_look_now_and_then, begin),
 		cmocka_unit_test_setup(no_memory_for_a_change, begin),
+		cmocka_unit_test_setup(workers_take_what_is_there, begin),
+		cmocka_unit_test_setup(the_last_month_is_told_daily, begin),
 	};
 
 	return cmocka_run_group_tests(tests, begin_all, end_all);

@@ -2,6 +2,7 @@
 import datetime
 import os
 import re
+import ssl
 import subprocess
 
 KEYS = {
@@ -114,3 +115,22 @@ def provide(text, folder):
             with open(ca.cert) as f, open(folder + file, "w") as to:
                 to.write(f.read())
     return text.replace(EXAMPLE_FOLDER, folder)
+
+
+def trusting(ca, **more):
+    """What a client needs to talk to a server with a certificate of this authority; `cert` is a Pair that it shows."""
+    context = ssl.create_default_context(cafile=ca.cert)
+    if more.get("cert"):
+        context.load_cert_chain(more["cert"].cert, more["cert"].key)
+    return context
+
+
+def shake(client, context, name):
+    """A client of the harness (a Stream) that has just connected speaks TLS from here on; itself."""
+    client.sock = context.wrap_socket(client.sock, server_hostname=name)
+    return client
+
+
+def hosts_of(client):
+    """The names in the certificate that was shown to it."""
+    return [value for kind, value in client.sock.getpeercert()["subjectAltName"] if kind == "DNS"]

@@ -220,3 +220,66 @@ def test_bad_files_leave_the_old_ones(stage, store):
     found = re.search(r"tls_reloads=(\d+) tls_reloads_refused=(\d+)", p.err.text())
     assert int(found[1]) >= 1 and int(found[2]) == 3
     assert "PRIVATE KEY-----\n" not in p.err.text()
+
+
+def test_a_change_drops_no_connection(stage, store):
+    lay(store, "a", stage.folder, "x")
+    p = program(stage, LISTEN % ("x.pem", "x.key"))
+    trust = certs.trusting(certs.Pair(store, "ca"))
+    old = certs.shake(stage.client(p), trust, "a.test")
+    half = certs.shake(stage.client(p), trust, "a.test")
+    assert certs.hosts_of(old) == ["a.test", "*.b.test"]
+    assert old.get("/", host="a.test").status == 200
+    half.send("GET / HTTP/1.1\r\nHost: ")
+    lay(store, "new", stage.folder, "x")
+    p.err.wait(r"certificate .*/x.pem \(a.test, new.test\)")
+    new = certs.shake(stage.client(p), trust, "a.test")
+    assert certs.hosts_of(new) == ["a.test", "new.test"]
+    assert new.get("/", host="a.test").status == 200
+    half.send("a.test\r\n\r\n")
+    assert half.answer().status == 200
+    # what it may be asked for is still what its certificate says
+    assert old.get("/", host="c.b.test").status == 200
+    assert old.get("/", host="a.test").status == 200
+
+
+def test_endpoints_are_verified_by_what_is_there_now(stage, store):
+    lay(store, "a", stage.folder, "x")
+    shutil.copy(store / "garbage", stage.folder / "ca.pem")
+    other = certs.Authority(stage.folder, "other")
+    shutil.copy(other.cert, stage.folder / "ca.pem")
+    back = program(stage, LISTEN % ("x.pem", "x.key"))
+    front = stage.text("""listen: 127.0.0.1:@PORT@
+routes: [{service: s}]
+services: {s: {endpoints: ['https://127.0.0.1:%d'], host: a.test, tls: {ca: ca.pem}}}
+log: {level: info}
+""" % back.port)
+    assert stage.client(front).get("/").status == 502
+    shutil.copy(store / "ca.pem", stage.folder)
+    front.err.wait("ca.pem has changed and was read")
+    assert stage.client(front).get("/").status == 200
+
+
+def test_hsts_is_sent_over_tls_alone(stage, store):
+    lay(store, "a", stage.folder, "a")
+    o = stage.origin(lambda c: (c.request(), c.reply("x", "Strict-Transport-Security: max-age=1")))
+    p = program(stage, LISTEN.replace("listen:", "listen:\n  - 'unix:%s'" % (stage.folder / "s")) % ("a.pem", "a.key") + """    hsts: {max_age: 1h, include_subdomains: on}
+  - path: /on
+    service: o
+    hsts: {max_age: 400d, include_subdomains: on, preload: on}
+  - path: /off
+    service: o
+    hsts: off
+  - path: /to
+    redirect: {to: 'https://a.test/'}
+defaults: {hsts: on}
+services: {o: '%s'}
+""" % o.address)
+    rows = [("a.test", "/", "max-age=3600; includeSubDomains"), ("b.test", "/to", "max-age=31536000"),
+            ("b.test", "/on", "max-age=34560000; includeSubDomains; preload"), ("b.test", "/off", "max-age=1")]
+    for host, path, want in rows:
+        c = certs.shake(stage.client(p), certs.trusting(certs.Pair(store, "ca")), "a.test")
+        a = c.get(path, host="a.test" if host == "a.test" else "x.b.test")
+        assert a.all("Strict-Transport-Security") == [want]
+        plain = stage.client(str(stage.folder / "s")).get(path, host=host)
+        assert plain.all("Strict-Transport-Security") == (["max-age=1"] if path in ("/on", "/off") else [])
