@@ -1,8 +1,10 @@
 """`auth` of a route: a service is asked about each request, and only its whole 2xx lets it pass."""
+import ssl
 import threading
 
 import pytest
 
+from certs import Authority
 from harness import echo, free_port, wait_until
 
 
@@ -585,3 +587,24 @@ def test_what_it_lets_pass_has_been_counted(stage):
     p = guarded(stage, app, auth, routes=["{service: app, auth: {service: who}, rate_limit: {rate: 1/h, burst: 2}}"])
     c = stage.client(p)
     assert [c.get("/").status for _ in range(4)] == [200, 200, 429, 429] and len(auth.requests) == 2
+
+
+# ---- over TLS
+
+def test_over_tls_on_all_sides(stage):
+    """Client, service and endpoint: the service is behind another of us, whose listener ends TLS."""
+    ca = Authority(stage.folder)
+    tls = "tls: {certificates: %s}" % ca.issue(stage.folder, "a", ["a.test"]).yaml()
+    app, auth = stage.origin(), stage.origin(yes)
+    behind = stage.proxy({"app": app.address, "who": auth.address}, listen=tls, routes=["{path: /check, service: who}", "{service: app}"])
+    ends = "{endpoints: 'https://127.0.0.1:%d', tls: {ca: '%s', name: a.test}}" % (behind.port, ca.cert)
+    p = stage.proxy({"app": ends, "who": ends, "shadow": ends}, listen=tls, routes=[
+        "{service: app, auth: {service: who, path: /check, response_headers: [X-User]}, mirror: {service: shadow}}"])
+    c = stage.client(p)
+    c.sock = ssl.create_default_context(cafile=ca.cert).wrap_socket(c.sock, server_hostname="a.test")
+    for i in range(3):
+        assert c.post("/%d" % i, b"x" * 50000, host="a.test").text() == "POST /%d 50000" % i
+    app.wait(6)
+    assert auth.requests[0].get("X-Original-URL") == "https://a.test/0"
+    assert sorted(r.target for r in app.requests) == ["/0", "/0", "/1", "/1", "/2", "/2"]
+    assert all(r.body == b"x" * 50000 and r.get("X-User") == "alice" for r in app.requests)
