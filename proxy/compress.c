@@ -83,13 +83,24 @@ static enum cause cause_of(enum err err)
 	return err == OK ? CAUSE_NONE : err == ERR_MEM ? CAUSE_NO_MEMORY : CAUSE_ANSWER_HEAD_SIZE;
 }
 
+/* A 304 for a client that may have a compressed answer: it is about that one.  Caches take its Vary for theirs (RFC 9111 3.2), and
+ * its length would be another (RFC 9110 8.6). */
+static enum cause not_modified(struct exchange *x, struct head *h)
+{
+	enum err err = coding_weaken(h, &x->arena);
+
+	h->has_length = false;
+	h->length = 0;
+	return cause_of(err == OK ? coding_put_vary(h, &x->arena) : err);
+}
+
 enum cause compress_head(struct exchange *x, struct head *h, struct str rest)
 {
 	struct compress *c = x->compress;
 	enum err err;
 
 	if (h->status == 304 && c->weak_asked)
-		return cause_of(coding_weaken(h, &x->arena));
+		return not_modified(x, h);
 	if (!fits(x, h))
 		return CAUSE_NONE;
 	err = coding_put_vary(h, &x->arena);

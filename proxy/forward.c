@@ -345,6 +345,15 @@ enum err forward_notes(struct exchange *x, const struct header_mod *mods, unsign
 	return OK;
 }
 
+unsigned forward_added(const struct exchange *x)
+{
+	unsigned added = x->route ? x->route->spec.n_response : 0;
+
+	for (const struct note *n = x->notes; n; n = n->next)
+		added += n->n;
+	return added;
+}
+
 static enum err edit_noted(struct exchange *x, struct head *h)
 {
 	enum err err = OK;

@@ -26,6 +26,9 @@ MUST_USE enum err forward_note(struct exchange *x, enum header_op op, struct str
 /* The same for several, borrowed likewise. */
 MUST_USE enum err forward_notes(struct exchange *x, const struct header_mod *mods, unsigned n);
 
+/* Fields that what was noted and the route's edits may add to an answer, at most. */
+unsigned forward_added(const struct exchange *x);
+
 /* "http" or "https": what the client speaks, as far as we know or a trusted peer says. */
 struct str forward_scheme(const struct exchange *x, const struct head *h);
 

@@ -12,6 +12,7 @@
 #include "proxy/forward.h"
 
 #define LOCAL_FIELDS 80
+#define FIELDS_OURS 16		/* of them for what is added here, by the listener and by compression */
 
 struct local {
 	unsigned status;
@@ -20,17 +21,20 @@ struct local {
 	bool edits;	/* the route's edits apply */
 };
 
-/* The fields that were said by somebody else, with room for ours; false: no memory. */
+/* The fields that were said by somebody else, if any, with room for all that may be added; false: no memory. */
 static bool take_fields(struct exchange *x, const struct head *said, struct head *h)
 {
-	size_t max = said->n_fields + (size_t)LOCAL_FIELDS;
+	size_t n = said ? said->n_fields : 0, max = n + FIELDS_OURS + forward_added(x);
 
-	h->field = arena_alloc(&x->arena, max * sizeof *h->field);
-	if (!h->field)
-		return false;
-	memcpy(h->field, said->field, said->n_fields * sizeof *h->field);
-	h->n_fields = said->n_fields;
-	h->max_fields = (uint16_t)(max < UINT16_MAX ? max : UINT16_MAX);
+	if (max > h->max_fields) {
+		h->field = arena_alloc(&x->arena, max * sizeof *h->field);
+		if (!h->field)
+			return false;
+		h->max_fields = (uint16_t)(max < UINT16_MAX ? max : UINT16_MAX);
+	}
+	if (n)
+		memcpy(h->field, said->field, n * sizeof *h->field);
+	h->n_fields = (uint16_t)n;
 	return true;
 }
 
@@ -48,7 +52,7 @@ static enum err put(struct exchange *x, const struct local *l)
 
 	if (x->method == METHOD_HEAD || l->status == 304 || l->status == 204 || l->body.n == 0)
 		h.body = BODY_NONE;
-	if (l->said && !take_fields(x, l->said, &h))
+	if (!take_fields(x, l->said, &h))
 		return ERR_MEM;
 	if (l->type.n && l->body.n)
 		err = head_add(&h, STR("Content-Type"), l->type);

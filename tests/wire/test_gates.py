@@ -56,3 +56,29 @@ def test_vary_of_cors_and_of_compression(stage):
     a = stage.client(p).get("/", "Origin: " + APP, "Accept-Encoding: gzip")
     assert a.get("Content-Encoding") == "gzip" and cors(a) == PLAIN
     assert a.get("Vary") == "X, Origin, Accept-Encoding"
+
+
+def test_a_304_keeps_the_vary_of_what_a_cache_has(stage):
+    """Its Vary takes the place of the stored one: without Accept-Encoding a compressed answer would be for everybody."""
+    o = stage.origin(lambda c: [c.send('HTTP/1.1 304 Not Modified\r\nETag: "1"\r\nContent-Length: 9999\r\n\r\n') for r in iter(c.request, None)])
+    p = stage.proxy(o, routes=["{service: app, compress: on, %s}" % CORS])
+    c = stage.client(p)
+    a = c.get("/", "Origin: " + APP, "Accept-Encoding: gzip", 'If-None-Match: W/"1"')
+    assert (a.status, a.get("ETag"), a.get("Vary"), a.get("Content-Length")) == (304, 'W/"1"', "Origin, Accept-Encoding", None)
+    a = c.get("/", "Origin: " + APP, "Accept-Encoding: gzip", 'If-None-Match: "1"')
+    assert (a.get("ETag"), a.get("Vary"), a.get("Content-Length")) == ('"1"', "Origin", "9999")
+
+
+def test_answers_of_our_own_have_room_for_all_that_is_added(stage):
+    cookies = ["Set-Cookie: c%d=1" % i for i in range(90)]
+    door = stage.origin(lambda c: [c.reply("", *cookies) for r in iter(c.request, None)])
+    adds = ", ".join("X-A%d: v" % i for i in range(95))
+    p = stage.proxy({"door": door.address}, routes=[
+        "{path: /adds, answer: {body: hi}, response_headers: {add: {%s}}}" % adds,
+        "{path: /cookies, answer: {body: hi}, auth: {service: door}}",
+        "{path: /both, answer: {body: hi}, auth: {service: door}, response_headers: {add: {%s}}}" % adds])
+    c = stage.client(p)
+    for path, n_adds, n_cookies in (("/adds", 95, 0), ("/cookies", 0, 90), ("/both", 95, 90)):
+        a = c.get(path)
+        assert (a.status, a.text(), len(a.all("Set-Cookie"))) == (200, "hi", n_cookies)
+        assert len([n for n, _ in a.fields if n.startswith("X-A")]) == n_adds
