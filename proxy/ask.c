@@ -76,7 +76,7 @@ static enum err describe(struct exchange *x, const struct head *h, struct head *
 	for (unsigned i = 0; i < FIELDS_OURS && err == OK; i++) {
 		struct str value = i ? ours[i].value : url;
 
-		head_remove(q, ours[i].name);
+		head_remove_alike(q, ours[i].name);
 		if (value.n)
 			err = head_add(q, ours[i].name, value);
 	}
@@ -159,7 +159,7 @@ static enum err carry_on(struct exchange *x, const struct auth *a, const struct 
 		const struct field *f;
 		unsigned at = 0;
 
-		head_remove(h, name);
+		head_remove_alike(h, name);
 		while (err == OK && (f = head_find(answer, name, &at))) {
 			struct str value = arena_dup(&x->arena, field_value(f));
 

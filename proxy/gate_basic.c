@@ -81,7 +81,7 @@ static enum cause let_in(struct exchange *x, const struct basic_auth *b, struct 
 		head_remove(h, STR("Authorization"));
 	if (!b->user_header.n)
 		return CAUSE_NONE;
-	head_remove(h, b->user_header);
+	head_remove_alike(h, b->user_header);
 	return head_add(h, b->user_header, user) == OK ? CAUSE_NONE : CAUSE_BAD_REQUEST;
 }
 

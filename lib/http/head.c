@@ -225,6 +225,29 @@ unsigned head_remove(struct head *h, struct str name)
 	return remove_from(h, name, 0);
 }
 
+static bool alike(struct str a, struct str b)
+{
+	size_t i = 0;
+
+	if (a.n != b.n)
+		return false;
+	while (i < a.n && ((a.p[i] == '_' && b.p[i] == '-') || (a.p[i] == '-' && b.p[i] == '_') ||
+			   strncasecmp(a.p + i, b.p + i, 1) == 0))
+		i++;
+	return i == a.n;
+}
+
+unsigned head_remove_alike(struct head *h, struct str name)
+{
+	unsigned n = 0, before = h->n_fields;
+
+	for (unsigned i = 0; i < before; i++)
+		if (!alike(field_name(&h->field[i]), name))
+			h->field[n++] = h->field[i];
+	h->n_fields = (uint16_t)n;
+	return before - n;
+}
+
 /* Whether a list has a member, in any case. */
 static bool list_names(struct str list, struct str name)
 {

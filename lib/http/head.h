@@ -140,6 +140,8 @@ MUST_USE enum err head_add(struct head *h, struct str name, struct str value);
 MUST_USE enum err head_set(struct head *h, struct str name, struct str value);
 /* Removes every field of that name; how many there were. */
 unsigned head_remove(struct head *h, struct str name);
+/* The same, with those that differ in `_` and `-` alone: applications behind CGI and its like see one name in both. */
+unsigned head_remove_alike(struct head *h, struct str name);
 
 /* Adds `name` to Vary (RFC 9110 12.5.5), unless that or `*` is there.  ERR_MEM, ERR_LIMIT. */
 MUST_USE enum err head_vary(struct head *h, struct str name, struct arena *a);

@@ -89,6 +89,23 @@ static void test_fields(void **state)
 	assert_true(str_eq(field_name(&room[2]), STR("New")));
 }
 
+static void test_alike(void **state)
+{
+	struct field room[6];
+	struct head h = { .field = room, .max_fields = 6 };
+
+	(void)state;
+	assert_int_equal(head_add(&h, STR("X-A_b"), STR("1")), OK);
+	assert_int_equal(head_add(&h, STR("X-A-bc"), STR("2")), OK);
+	assert_int_equal(head_add(&h, STR("x_a-B"), STR("3")), OK);
+	assert_int_equal(head_add(&h, STR("X-Aa-b"), STR("4")), OK);
+	assert_int_equal(head_remove_alike(&h, STR("X-A-B")), 2);
+	assert_int_equal(head_remove_alike(&h, STR("X-A-B")), 0);
+	assert_int_equal(h.n_fields, 2);
+	assert_true(str_eq(field_value(&room[0]), STR("2")) && str_eq(field_value(&room[1]), STR("4")));
+	assert_int_equal(head_remove_alike(&h, STR("x_aa_B")), 1);
+}
+
 static const struct { const char *before, *after; } varies[] = {
 	{ NULL, "Origin" }, { "", "Origin" }, { "Accept-Encoding", "Accept-Encoding, Origin" }, { "origin", "origin" },
 	{ "Accept, ORIGIN , X", "Accept, ORIGIN , X" }, { "*", "*" }, { "Accept,*", "Accept,*" },
@@ -179,7 +196,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names), cmocka_unit_test(test_methods), cmocka_unit_test(test_reasons),
-		cmocka_unit_test(test_fields), cmocka_unit_test(test_vary), cmocka_unit_test(test_dup), cmocka_unit_test(test_vec),
+		cmocka_unit_test(test_fields), cmocka_unit_test(test_alike), cmocka_unit_test(test_vary), cmocka_unit_test(test_dup), cmocka_unit_test(test_vec),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,3 +82,19 @@ def test_answers_of_our_own_have_room_for_all_that_is_added(stage):
         a = c.get(path)
         assert (a.status, a.text(), len(a.all("Set-Cookie"))) == (200, "hi", n_cookies)
         assert len([n for n, _ in a.fields if n.startswith("X-A")]) == n_adds
+
+
+def test_no_client_writes_what_the_gates_say_with_underscores(stage):
+    """Behind CGI X_User and X-User are one name."""
+    door = stage.origin(lambda c: [c.reply("", "X-Asked: door") for r in iter(c.request, None)])
+    o = stage.origin()
+    p = stage.proxy({"app": o.address, "door": door.address}, listen="underscores: allow", routes=[
+        "{service: app, basic_auth: {file: '%s', user_header: X-User}, auth: {service: door, response_headers: [X-Asked]}}" % USERS])
+    lies = ["X_User: root", "x_asked: root", "X_Original-URL: http://a/", "X_Real_IP: 10.0.0.1"]
+    assert stage.client(p).get("/", basic("alice", "secret"), "X_Other: 1", *lies).status == 200
+    for r, ours in ((o.requests[0], {"X-User": ["alice"], "X-Asked": ["door"]}),
+                    (door.requests[0], {"X-User": ["alice"], "X-Original-Url": ["http://example.test/"], "X-Real-Ip": ["127.0.0.1"]})):
+        seen = {}
+        for n, v in r.fields:
+            seen.setdefault(n.replace("_", "-").title(), []).append(v)
+        assert seen["X-Other"] == ["1"] and {n: seen[n] for n in ours} == ours

@@ -341,3 +341,17 @@ def test_hands_that_are_shaken_while_a_drain_begins(stage, version, together):
     raw.send(out.read())
     i.write(raw.take(len(raw.buf)))
     assert turn(lambda: s.read(65536)).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("more, sent, scheme", [
+    ("", "X-Forwarded-Proto: http", "https"), (", x_forwarded: 'off'", "X-Forwarded-Proto: http", "https"), (", x_forwarded: 'off'", "X-A: b", "https"),
+    (", trusted_proxies: [127.0.0.1], x_forwarded: 'off'", "X-Forwarded-Proto: http", "http")])
+def test_the_scheme_of_redirects_and_of_questions(stage, more, sent, scheme):
+    o = stage.origin(lambda c: [c.reply(status="401 Unauthorized") for r in iter(c.request, None)])
+    cert, key = certificate(stage)
+    p = stage.proxy(o, listen="tls: {certificates: [{cert: %s, key: %s}]}%s" % (cert, key, more),
+                    routes=["{answer: {}, auth: {service: app, sign_in: '/in?u={url}'}}", "{path: /old, redirect: {host: b.test}}"])
+    c = Secure(p.address, context(cert))
+    assert c.get("/x", sent, host="a.test").get("Location") == "/in?u=%s%%3A%%2F%%2Fa.test%%2Fx" % scheme
+    assert o.requests[0].get("X-Original-URL") == scheme + "://a.test/x"
+    assert c.get("/old", sent, host="a.test").get("Location") == scheme + "://b.test/old"
