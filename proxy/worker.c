@@ -35,7 +35,8 @@
 
 #define TRIM_MS 1000u
 #define COMPACT_MAX 512u		/* connections moved in one turn */
-#define TRIM_WAVE 512		/* connections that make a wave */
+#define TRIM_WAVE 512		/* plain connections that make a wave */
+#define TRIM_SECURE 8		/* times as much is one with TLS: each may hold what OpenSSL made of the heap */
 #define CUT_BATCH 256		/* exchanges cut in one turn, at least */
 #define CUT_PACE_MS 1
 
@@ -299,7 +300,7 @@ static void compact(struct worker *w)
  * the heap.  The main thread closes them, since that takes milliseconds. */
 static void trim_after_wave(struct worker *w)
 {
-	size_t open = w->conns.live + w->secure_conns.live;
+	size_t open = w->conns.live + TRIM_SECURE * w->secure_conns.live;
 
 	if (open > w->peak)
 		w->peak = open;
