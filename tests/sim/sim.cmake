@@ -1,8 +1,5 @@
 # Simulations of the whole proxy over a network that is made up (net.h).  --wrap sends what the proxy asks
 # of lib/net and of the system there; its own code is the one that the program has.
-if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
-  return()	# calls that were inlined cannot be wrapped
-endif()
 set(SIM_WRAP loop_new loop_free loop_watch loop_rewatch loop_pass loop_wake
   socket_accept socket_bound socket_connect socket_error socket_receive_small socket_receive_large socket_reset_on_close
   recv sendmsg shutdown close clock_gettime getrandom log_access_on access_write)

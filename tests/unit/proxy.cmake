@@ -12,6 +12,4 @@ thimble_test(test_hasher SOURCES unit/test_hasher.c ROOMS proxy LIBS Threads::Th
 thimble_test(test_settings SOURCES unit/test_settings.c ROOMS proxy)
 thimble_test(test_tls_conf SOURCES unit/test_tls_conf.c unit/tls_peer.c unit/tls_inner.c ROOMS proxy LIBS PkgConfig::OPENSSL)
 thimble_test(test_shadow SOURCES unit/test_shadow.c ROOMS proxy)
-if(NOT CMAKE_INTERPROCEDURAL_OPTIMIZATION)
-  thimble_test(test_forward SOURCES unit/test_forward.c ROOMS simworld)
-endif()
+thimble_test(test_forward SOURCES unit/test_forward.c ROOMS simworld)
