@@ -121,7 +121,7 @@ def test_what_is_cut_at_the_end_is_in_the_log(stage):
 def test_what_is_cut_is_in_the_log_when_it_is_much(stage):
     gate, script = gated()
     o = stage.origin(script)
-    p = stage.proxy({"app": "{endpoints: ['%s'], max_connections: 1}" % o.address}, timeouts={"drain": "300ms", "connect": "30s"})
+    p = stage.proxy({"app": "{endpoints: ['%s'], max_connections: 1}" % o.address}, timeouts={"drain": "1500ms", "connect": "30s"})
     clients = [stage.client(p) for _ in range(1500)]
     for c in clients:
         c.request("GET", "/slow")
