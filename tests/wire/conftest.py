@@ -31,7 +31,6 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "true_edges(why): says nothing when a socket may say that it is readable and is not")
     shim = config.getoption("--shim")
     if shim:
-        harness.SHORT = True
         harness.BINARY = os.path.join(os.path.dirname(harness.BINARY), "thimble_short")
         os.environ.update(SHIMS[shim][0])
     if not os.access(harness.BINARY, os.X_OK):

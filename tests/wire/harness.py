@@ -19,7 +19,6 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.path.abspath(os.environ.get("THIMBLE", os.path.join(ROOT, "build", "asan", "thimble")))
 SANITIZER = re.compile(r"(ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|CHECK failed)")
-SHORT = False       # --shim: calls are short, and sizes that come of whole ones say nothing
 PATIENCE = 10.0     # seconds that a wait may take before the test fails
 TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
