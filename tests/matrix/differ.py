@@ -92,7 +92,11 @@ class End:
         os.chmod(work, 0o755)
         self.server = Server(name, folder, work, report=os.path.join(work, "report"))
         self.reports = Reports(self.server)
-        self.proxy = None if raw else start_thimble(self.server, work, "3s")
+        try:
+            self.proxy = None if raw else start_thimble(self.server, work, "3s")
+        except Exception:
+            self.server.stop()
+            raise
         self.port = self.server.port if raw else self.proxy.port
         self.name, self.number, self.read = name, 0, 0
         self.reports.more()
@@ -403,17 +407,19 @@ def main():
     with tempfile.TemporaryDirectory(prefix="differ-") as folder:
         os.chmod(folder, 0o755)
         table = Table(names, folder, a.raw)
-        for name, data in work:
-            bad = table.ask(data)
-            if not bad:
-                passed += 1
-                continue
-            found += 1
-            if found <= 10:
-                show(name, data, bad, table, a.v)
-            else:
-                print("FAIL %s: %s" % (name, bad[0][:300]))
-        failures += table.stop()
+        try:
+            for name, data in work:
+                bad = table.ask(data)
+                if not bad:
+                    passed += 1
+                    continue
+                found += 1
+                if found <= 10:
+                    show(name, data, bad, table, a.v)
+                else:
+                    print("FAIL %s: %s" % (name, bad[0][:300]))
+        finally:
+            failures += table.stop()
     for f in failures:
         print("FAIL " + f)
     print("%d conversations with %s, seed %d, %.0f s: %d requests understood, %d refused by an origin, %d disagreements" % (

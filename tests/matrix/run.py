@@ -204,15 +204,19 @@ class Row:
         try:
             server = Server(self.name, self.folder, self.folder)
             try:
-                self.pairs(server)
+                proxy = None if self.direct else start_thimble(server, self.folder)
+                try:
+                    self.pairs(server, proxy)
+                finally:
+                    if proxy:
+                        proxy.stop()
             finally:
                 server.stop()
         except Exception as e:      # noqa: B902  (whatever it is, it must be seen)
             self.failures.append(("-", "-", "%s: %s" % (type(e).__name__, e)))
         self.seconds = time.monotonic() - began
 
-    def pairs(self, server):
-        proxy = None if self.direct else start_thimble(server, self.folder)
+    def pairs(self, server, proxy):
         for client in self.clients:
             kinds = []
             for k in self.kinds:
@@ -228,8 +232,6 @@ class Row:
                     self.failures.append((client, k.name, "; ".join(bad[:4]) + self.without(client, server, k, proxy)))
                 else:
                     self.passed += 1
-        if proxy:
-            proxy.stop()
 
     def pair(self, client, end, kinds, proxy):
         start = len(proxy.out.lines) if proxy else 0
