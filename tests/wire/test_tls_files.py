@@ -283,3 +283,17 @@ services: {o: '%s'}
         assert a.all("Strict-Transport-Security") == [want]
         plain = stage.client(str(stage.folder / "s")).get(path, host=host)
         assert plain.all("Strict-Transport-Security") == (["max-age=1"] if path in ("/on", "/off") else [])
+
+
+def test_to_an_https_address_from_the_command_line(stage, store):
+    """What the system trusts is what OpenSSL is told that it trusts."""
+    ca = certs.Pair(store, "ca")
+    authority = certs.Authority(stage.folder, "own")
+    pair = authority.issue(stage.folder, "l", ["localhost"])
+    back = program(stage, LISTEN.replace("[a.test, c.b.test]", "localhost") % (pair.cert, pair.key))
+    for trusted, status in ((authority.cert, 200), (ca.cert, 502)):
+        p = stage.start(["run", "--to", "https://localhost:%d" % back.port, "--listen", "127.0.0.1:0"], env={"SSL_CERT_FILE": trusted})
+        port = int(re.search(r"listening on 127.0.0.1:(\d+)", p.err.text())[1])
+        assert stage.client(("127.0.0.1", port)).get("/", host="localhost").status == status
+    code, out, err = finished(stage, "run", "--to", "https://127.0.0.1:%d" % back.port)
+    assert code == 2 and "are addresses: say whose certificate they have" in err
