@@ -340,6 +340,8 @@ def test_hands_that_are_shaken_while_a_drain_begins(stage, version, together):
     raw.send(out.read())
     i.write(raw.take(len(raw.buf)))
     assert turn(lambda: s.read(65536)).startswith(b"HTTP/1.1 200 ")
+    raw.close()
+    assert p.wait() == 0
 
 
 @pytest.mark.parametrize("more, sent, scheme", [
