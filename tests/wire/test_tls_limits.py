@@ -53,6 +53,7 @@ def finish(c, s, i, o):
             i.write(c.take(len(c.buf)))
 
 
+@pytest.mark.true_edges("whose hello is whole first is chance there")
 def test_handshakes_are_bounded_and_more_wait(stage):
     p, ctx = start(stage, limits={"handshakes": 2})
     held = [begun(stage, p, ctx) for _ in range(2)]
@@ -72,6 +73,7 @@ def test_handshakes_are_bounded_and_more_wait(stage):
     assert "handshakes_queued=3" in p.err.text()
 
 
+@pytest.mark.true_edges("whose hello is whole first is chance there")
 def test_who_waits_for_a_handshake_has_a_bounded_place(stage):
     p, ctx = start(stage, limits={"handshakes": 1, "queue": "1KiB"}, timeouts={"handshake": "20s"})
     first = begun(stage, p, ctx)
@@ -97,10 +99,11 @@ def test_who_waits_for_a_handshake_has_a_bounded_place(stage):
 def test_a_handshake_that_does_not_end(stage, place):
     p, ctx = start(stage, limits={"handshakes": 1}, timeouts={"handshake": "300ms", "head": "10s"})
     c, *_ = begun(stage, p, ctx)
+    assert c.more()
     if place == "waiting":
         other, *_ = begun(stage, p, ctx)
         assert other.ended() == b""
-    assert c.ended()            # the server's part
+    c.ended()
     p.err.wait("the TLS handshake did not end in time")
     p.stop()
     assert re.search(r"handshake_timeout=%d\b" % (2 if place == "waiting" else 1), p.err.text())
