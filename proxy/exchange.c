@@ -305,14 +305,15 @@ static void note_end(struct exchange *x, struct str *rest)
 static void admit(struct exchange *x, struct head *h, struct str *rest)
 {
 	struct str authority = h->authority;
-	enum cause cause;
+	enum cause cause = routing_path(x, h);
 
-	if (!x->lease.service) {	/* it is answered here */
+	if (cause == CAUSE_NONE && !x->lease.service) {	/* it is answered here */
 		note_end(x, rest);
 		local_route(x, h);
 		return;
 	}
-	cause = routing_prepare(x, h);
+	if (cause == CAUSE_NONE)
+		cause = routing_prepare(x, h);
 	if (cause != CAUSE_NONE) {
 		note_end(x, rest);
 		exchange_fail(x, cause);

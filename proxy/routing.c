@@ -25,7 +25,7 @@ static bool header_of(void *ctx, struct str name, struct str *value)
 
 /* The path that routes are matched against.  An origin may well read /x/../admin and /%61dmin as /admin,
  * so that is what they are here too; what is forwarded stays as it came. */
-static enum cause path_to_match(struct exchange *x, struct head *h, struct str *path)
+static enum cause path_to_match(struct exchange *x, const struct head *h, struct str *path)
 {
 	char *p;
 
@@ -111,7 +111,6 @@ enum cause routing_find(struct exchange *x, struct head *h)
 		.header = header_of, .ctx = h,
 	};
 	const struct route *route;
-	enum cause cause;
 
 	if (conn_secure(x->client) && misdirected(x, h->authority))
 		return CAUSE_MISDIRECTED;
@@ -130,17 +129,27 @@ enum cause routing_find(struct exchange *x, struct head *h)
 	x->route = route_ref(route);
 	x->lease.service = route->spec.action == ROUTE_SPLIT ? route_next_backend(route) : route->spec.service;
 	x->body_limit = route->spec.body_limit;
-	if (route->spec.odd_paths != ODD_PATHS_PASS) {
-		cause = judge_path(x, h, q.path);
-		if (cause != CAUSE_NONE)
-			return cause;
-	}
-	if ((route->spec.rewrite == REWRITE_STRIP || route->spec.rewrite == REWRITE_REPLACE) &&
-	    !rewrites_plainly(x, route->spec.rewrite_from, h->path, q.path))
-		return CAUSE_AMBIGUOUS_PATH;
 	if (route->spec.action == ROUTE_INVALID || (route->spec.action == ROUTE_SPLIT && !x->lease.service))
 		return CAUSE_NO_SERVICE;
 	return CAUSE_NONE;
+}
+
+enum cause routing_path(struct exchange *x, const struct head *h)
+{
+	const struct route_spec *r = &x->route->spec;
+	bool moves = r->rewrite == REWRITE_STRIP || r->rewrite == REWRITE_REPLACE;
+	enum cause cause = CAUSE_NONE;
+	struct str normal;
+
+	if (r->odd_paths == ODD_PATHS_PASS && !moves)
+		return CAUSE_NONE;
+	if (path_to_match(x, h, &normal) != CAUSE_NONE)
+		return CAUSE_NO_MEMORY;
+	if (r->odd_paths != ODD_PATHS_PASS)
+		cause = judge_path(x, h, normal);
+	if (cause == CAUSE_NONE && moves && !rewrites_plainly(x, r->rewrite_from, h->path, normal))
+		cause = CAUSE_AMBIGUOUS_PATH;
+	return cause;
 }
 
 static bool may_upgrade(const struct exchange *x, struct str protocol)

@@ -262,3 +262,13 @@ def test_odd_paths(stage, say):
         assert r.text() == "web " + target if say == "pass" else r.status == 400, target
     for target in ("/", "/a/b?x=../y", "/...", "/%7e", "/a;b"):
         assert c.get(target).text() == "web " + target
+
+
+def test_gates_come_before_the_path(stage):
+    """Who may not come at all learns nothing of paths, and what is refused for its path counts as a request."""
+    c = world(stage, ["{path: /no, service: web, odd_paths: redirect, deny: 127.0.0.1}",
+                      "{path: /api, service: web, strip_prefix: on, deny: 127.0.0.1}",
+                      "{service: web, odd_paths: refuse, rate_limit: {rate: 2/h, by: route}}"], ["web"])
+    for target in ("/no/a//b", "/no/..;/x", "/%61pi/x"):
+        assert c.get(target).status == 403, target
+    assert [c.get("/a//b").status for _ in range(3)] == [400, 400, 429]
