@@ -21,16 +21,6 @@
 
 /* --- one step --- */
 
-static enum shaken refused(struct worker *w, struct conn *c)
-{
-	struct tls_live *l = conn_tls(c)->live;
-
-	identity_put(&w->identities, identity_of(c));
-	tls_live_free(l);
-	c->t.type = TRANSPORT_HELLO;
-	return SHAKEN_FAILED;
-}
-
 static enum shaken shake(struct worker *w, struct conn *c, struct str in)
 {
 	union tls_state *s = conn_tls(c);
@@ -144,7 +134,9 @@ static void over(struct worker *w, struct conn *c, bool good)
 	}
 	LOG_RATE(LEVEL_DEBUG, "a TLS handshake failed: %s", tls_live_why(conn_tls(c)->live));
 	COUNT(w, cause[CAUSE_HANDSHAKE]);
-	refused(w, c);
+	identity_put(&w->identities, identity_of(c));
+	tls_live_free(conn_tls(c)->live);
+	c->t.type = TRANSPORT_HELLO;	/* what still comes is no record to anybody */
 	client_next(w, c, &rest, CLIENT_LINGER);
 }
 
@@ -255,4 +247,14 @@ enum shaken handshake_connect(struct worker *w, struct upstream *u)
 	    !make_live(w, &u->c, ssl, tls_endpoint_parks(w->server, u->c.peer.pool->endpoint), NULL, true))
 		return SHAKEN_FAILED;
 	return shake(w, &u->c, (struct str){0});
+}
+
+enum cause handshake_cause(struct upstream *u)
+{
+	const struct tls_live *l = u->c.t.type == TRANSPORT_TLS ? conn_tls(&u->c)->live : NULL;
+
+	if (!l)
+		return CAUSE_NO_MEMORY;
+	LOG_RATE(LEVEL_WARN, "endpoint %s: the TLS handshake failed: %s", u->c.peer.pool->endpoint->text, tls_live_why(l));
+	return tls_live_distrusts(l) ? CAUSE_TLS_CERTIFICATE : CAUSE_TLS_FAILED;
 }

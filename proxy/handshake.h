@@ -4,12 +4,13 @@
 #define THIMBLE_PROXY_HANDSHAKE_H
 
 #include "lib/net/hello.h"
+#include "proxy/cause.h"
 #include "proxy/conn.h"
 
 enum shaken {
 	SHAKEN_MORE,	/* something is to come yet */
 	SHAKEN_DONE,
-	SHAKEN_FAILED,	/* what there was to say about it is said; the transport is TRANSPORT_HELLO again */
+	SHAKEN_FAILED,	/* what there was to say about it is said */
 };
 
 /* A client's connection, TRANSPORT_HELLO, whose ClientHello is `h`; *first (moved) are its bytes and what came behind
@@ -27,6 +28,9 @@ void handshake_admit(struct worker *w);
 enum shaken handshake_connect(struct worker *w, struct upstream *u) MUST_USE;
 /* It goes on: CONN_CONNECTING, TRANSPORT_TLS. */
 enum shaken handshake_step(struct worker *w, struct conn *c) MUST_USE;
+
+/* Why it failed; says so in the log. */
+enum cause handshake_cause(struct upstream *u);
 
 /* Puts the SSL object of a connection away, if it can be: then it is TRANSPORT_TLS13. */
 void handshake_park(struct worker *w, struct conn *c);

@@ -1,9 +1,8 @@
-/* Who a TLS connection is with, and as whom we spoke: made in its handshake, held by it while it lasts, shared by the
- * connections of one worker that agree in all of it. */
+/* As whom we spoke on a TLS connection: made in its handshake, held by it while it lasts, shared by the connections of
+ * one worker that agree in it.  Who the client is will be here too. */
 #ifndef THIMBLE_PROXY_IDENTITY_H
 #define THIMBLE_PROXY_IDENTITY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include "lib/net/tls_server.h"
 #include "proxy/conn.h"
@@ -15,7 +14,7 @@ struct identity {
 	const struct tls_group *group;	/* of it: the certificates that were shown */
 };
 
-/* What connections of one worker are with; all zero to begin with. */
+/* Those of one worker; all zero to begin with. */
 struct identities {
 	struct identity **bucket;	/* owned; a power of two of them, NULL while there is nobody */
 	uint32_t buckets, n;

@@ -18,6 +18,7 @@
 #include "lib/net/socket.h"
 #include "proxy/handshake.h"
 #include "proxy/log.h"
+#include "proxy/tls.h"
 #include "proxy/worker.h"
 
 #define ITEM sizeof(struct lease *)
@@ -215,7 +216,7 @@ static enum cause connect_new(struct pool *p, bool own, struct upstream **out)
 		note_failed(p, cause);
 		return cause;
 	}
-	u = (struct upstream *)worker_conn(p->w, fd, true, p->endpoint->tls);
+	u = (struct upstream *)worker_conn(p->w, fd, true, tls_of_endpoint(p->endpoint));
 	if (!u)
 		return CAUSE_NO_MEMORY;
 	COUNT(p->w, connects);
@@ -416,7 +417,7 @@ static void shaken(struct upstream *u, enum shaken got)
 	if (got == SHAKEN_DONE)
 		connected(u);
 	else if (got == SHAKEN_FAILED)
-		connect_failed(u, CAUSE_TLS_FAILED);
+		connect_failed(u, handshake_cause(u));
 }
 
 void pool_event(struct upstream *u, unsigned events)

@@ -138,12 +138,17 @@ void tls_live_finish(struct tls_live *l)
 	}
 }
 
+bool tls_live_distrusts(const struct tls_live *l)
+{
+	return SSL_get_verify_result(l->ssl) != X509_V_OK;
+}
+
 const char *tls_live_why(const struct tls_live *l)
 {
 	unsigned long e = ERR_peek_last_error();
 	const char *text = e ? ERR_reason_error_string(e) : NULL;
 
-	if (SSL_get_verify_result(l->ssl) != X509_V_OK)
+	if (tls_live_distrusts(l))
 		return X509_verify_cert_error_string(SSL_get_verify_result(l->ssl));
 	if (l->feed.eof)
 		return "the peer left";

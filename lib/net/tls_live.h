@@ -50,6 +50,9 @@ size_t tls_live_write(struct tls_live *l, const void *p, size_t n);
 /* close_notify into feed.out. */
 void tls_live_finish(struct tls_live *l);
 
+/* Whether it failed since the certificate of the peer is not trusted. */
+bool tls_live_distrusts(const struct tls_live *l);
+
 /* What went wrong last, for logs: one line. */
 const char *tls_live_why(const struct tls_live *l);
 
