@@ -305,7 +305,8 @@ static void note_end(struct exchange *x, struct str *rest)
 static void admit(struct exchange *x, struct head *h, struct str *rest)
 {
 	struct str authority = h->authority;
-	enum cause cause = routing_path(x, h);
+	const struct route_spec *r = &x->route->spec;
+	enum cause cause = r->rewrite | r->odd_paths ? routing_path(x, h) : CAUSE_NONE;	/* neither, mostly */
 
 	if (cause == CAUSE_NONE && !x->lease.service) {	/* it is answered here */
 		note_end(x, rest);

@@ -30,7 +30,7 @@ static enum cause path_to_match(struct exchange *x, const struct head *h, struct
 	char *p;
 
 	*path = h->path;
-	if (path_is_normal(h->path) || h->path.p[0] != '/')
+	if (h->path.p[0] != '/')
 		return CAUSE_NONE;
 	p = arena_alloc(&x->arena, 3 * h->path.n);
 	if (!p)
@@ -107,14 +107,14 @@ static enum cause judge_path(struct exchange *x, const struct head *h, struct st
 enum cause routing_find(struct exchange *x, struct head *h)
 {
 	struct route_query q = {
-		.host = h->authority, .method = h->method,
+		.host = h->authority, .method = h->method, .path = h->path,
 		.header = header_of, .ctx = h,
 	};
 	const struct route *route;
 
 	if (conn_secure(x->client) && misdirected(x, h->authority))
 		return CAUSE_MISDIRECTED;
-	if (path_to_match(x, h, &q.path) != CAUSE_NONE)
+	if (!path_is_normal(h->path) && path_to_match(x, h, &q.path) != CAUSE_NONE)
 		return CAUSE_NO_MEMORY;
 	if (h->target.n > h->path.n)
 		q.query = (struct str){ h->path.p + h->path.n + 1, h->target.n - h->path.n - 1 };
@@ -137,17 +137,15 @@ enum cause routing_find(struct exchange *x, struct head *h)
 enum cause routing_path(struct exchange *x, const struct head *h)
 {
 	const struct route_spec *r = &x->route->spec;
-	bool moves = r->rewrite == REWRITE_STRIP || r->rewrite == REWRITE_REPLACE;
 	enum cause cause = CAUSE_NONE;
 	struct str normal;
 
-	if (r->odd_paths == ODD_PATHS_PASS && !moves)
-		return CAUSE_NONE;
 	if (path_to_match(x, h, &normal) != CAUSE_NONE)
 		return CAUSE_NO_MEMORY;
 	if (r->odd_paths != ODD_PATHS_PASS)
 		cause = judge_path(x, h, normal);
-	if (cause == CAUSE_NONE && moves && !rewrites_plainly(x, r->rewrite_from, h->path, normal))
+	if (cause == CAUSE_NONE && (r->rewrite == REWRITE_STRIP || r->rewrite == REWRITE_REPLACE) &&
+	    !rewrites_plainly(x, r->rewrite_from, h->path, normal))
 		cause = CAUSE_AMBIGUOUS_PATH;
 	return cause;
 }
@@ -289,7 +287,7 @@ static enum cause make_head(struct exchange *x, struct head *h)
 
 	if (cause != CAUSE_NONE)
 		return cause;
-	switch (route_rewrite_target(x->route, h->target, &x->arena, &h->target)) {
+	switch (x->route->spec.rewrite ? route_rewrite_target(x->route, h->target, &x->arena, &h->target) : OK) {
 	case OK:
 		break;
 	case ERR_MEM:

@@ -11,7 +11,8 @@
  * CAUSE_NONE, or why there is none or it cannot be used. */
 enum cause routing_find(struct exchange *x, struct head *h) MUST_USE;
 
-/* Whether the route takes the path as it came, which its gates have let pass: CAUSE_NONE, or what is answered. */
+/* Whether the route, which rewrites paths or is particular about odd ones, takes this one as it came: CAUSE_NONE, or what is
+ * answered. */
 enum cause routing_path(struct exchange *x, const struct head *h) MUST_USE;
 
 /* For a route to a service: chooses x->lease.endpoint and makes x->head, in the arena, and the upstream
