@@ -30,6 +30,7 @@ struct endpoint_table {
 	uint32_t n_buckets;
 	uint32_t bound;			/* every index given so far is below */
 	struct ids endpoints, services;
+	struct rules_table *rules;	/* owned; it has a lock of its own */
 };
 
 struct endpoint_table *endpoint_table_new(void)
@@ -38,6 +39,11 @@ struct endpoint_table *endpoint_table_new(void)
 
 	if (!t)
 		return NULL;
+	t->rules = rules_table_new();
+	if (!t->rules) {
+		mem_free(t);
+		return NULL;
+	}
 	CHECK(pthread_mutex_init(&t->lock, NULL) == 0);
 	return t;
 }
@@ -48,6 +54,7 @@ void endpoint_table_free(struct endpoint_table *t)
 		return;
 	ids_fini(&t->endpoints);
 	ids_fini(&t->services);
+	rules_table_free(t->rules);
 	pthread_mutex_destroy(&t->lock);
 	mem_free(t->bucket);
 	mem_free(t);
@@ -88,6 +95,11 @@ void endpoint_table_give_service(struct endpoint_table *t, uint32_t index)
 	pthread_mutex_lock(&t->lock);
 	ids_give(&t->services, index);
 	pthread_mutex_unlock(&t->lock);
+}
+
+struct rules_table *endpoint_table_rules(struct endpoint_table *t)
+{
+	return t->rules;
 }
 
 bool endpoint_address_valid(const struct endpoint_address *a)
@@ -271,7 +283,8 @@ bool endpoint_tried_has(const struct endpoint_tried *t, const struct endpoint *e
 
 struct endpoint *endpoint_pick(const struct service *s, uint32_t *cursor, const struct endpoint_tried *tried)
 {
-	uint32_t n = s->n_endpoints, start, i, best = 0;
+	const struct endpoint_set *set = service_set(s);
+	uint32_t n = set->n, start, i, best = 0;
 	int best_rank = -1;
 
 	if (n == 0)
@@ -279,7 +292,7 @@ struct endpoint *endpoint_pick(const struct service *s, uint32_t *cursor, const 
 	start = *cursor % n;
 	for (i = 0; i < n && best_rank < 3; i++) {
 		uint32_t at = start + i < n ? start + i : start + i - n;
-		const struct endpoint *e = s->endpoint[at].endpoint;
+		const struct endpoint *e = set->at[at].endpoint;
 		int rank = 2 * endpoint_up(e) + !(tried && endpoint_tried_has(tried, e));
 
 		if (rank > best_rank) {
@@ -288,5 +301,5 @@ struct endpoint *endpoint_pick(const struct service *s, uint32_t *cursor, const 
 		}
 	}
 	*cursor = best + 1;
-	return s->endpoint[best].endpoint;
+	return set->at[best].endpoint;
 }

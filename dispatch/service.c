@@ -1,6 +1,7 @@
-/* Door: services, made once and then only read.  A service owns references to its
- * endpoints and a number of the endpoint table; it is owned by those who hold
- * references: snapshots, routes, exchanges.  It never changes after service_new. */
+/* Door: services and the sets of endpoints that they consist of.  A service owns its set, a
+ * reference to its rules and a number of the endpoint table; it is owned by those who hold
+ * references: snapshots, routes, exchanges.  Its first set lies in its own block, since most never
+ * have another; a later one replaces it whole, by one atomic step. */
 #include "dispatch/service.h"
 
 #include <string.h>
@@ -9,7 +10,6 @@
 #include "lib/base/mem.h"
 
 #define NAME_MAX_LEN 1024
-#define HOST_MAX_LEN 512
 
 static enum err spec_check(const struct service_spec *spec, struct snapshot_error *err)
 {
@@ -18,88 +18,116 @@ static enum err spec_check(const struct service_spec *spec, struct snapshot_erro
 	if (spec->name.n == 0 || spec->name.n > NAME_MAX_LEN || !text_value(spec->name))
 		return snapshot_error_set(err, ERR_SYNTAX, "a service needs a printable name of at most %d bytes",
 					  NAME_MAX_LEN);
-	if (spec->host > SERVICE_HOST_LITERAL)
-		return snapshot_error_set(err, ERR_SYNTAX, "unknown host policy %u", spec->host);
-	if (spec->host == SERVICE_HOST_LITERAL &&
-	    (spec->host_literal.n == 0 || spec->host_literal.n > HOST_MAX_LEN || !text_host(spec->host_literal)))
-		return snapshot_error_set(err, ERR_SYNTAX, "the host to send is not a host name");
 	for (i = 0; i < spec->n_endpoints; i++) {
 		if (!endpoint_address_valid(&spec->endpoints[i].address))
 			return snapshot_error_set(err, ERR_SYNTAX, "endpoint %u has no usable address", i);
 		if (spec->endpoints[i].weight == 0)
 			return snapshot_error_set(err, ERR_SYNTAX, "endpoint %u has weight 0", i);
 	}
+	return rules_check(&spec->rules, err);
+}
+
+/* --- sets --- */
+
+static size_t set_size(uint32_t n)
+{
+	return sizeof(struct endpoint_set) + n * sizeof(struct service_endpoint);
+}
+
+/* Lets go of the endpoints that are there. */
+static void set_empty(struct endpoint_set *set)
+{
+	while (set->n)
+		endpoint_unref(set->at[--set->n].endpoint);
+}
+
+static enum err set_fill(struct endpoint_set *set, struct endpoint_table *t, const struct service_endpoint_spec *e, uint32_t n)
+{
+	for (set->n = 0; set->n < n; set->n++) {
+		struct service_endpoint *to = &set->at[set->n];
+
+		to->endpoint = endpoint_get(t, &e[set->n].address);
+		if (!to->endpoint) {
+			set_empty(set);
+			return ERR_MEM;
+		}
+		to->weight = e[set->n].weight;
+	}
 	return OK;
 }
 
-static struct str spec_literal(const struct service_spec *spec)
+struct endpoint_set *endpoint_set_new(struct endpoint_table *t, const struct service_endpoint_spec *e, uint32_t n)
 {
-	return spec->host == SERVICE_HOST_LITERAL ? spec->host_literal : STR("");
+	struct endpoint_set *set = mem_zalloc(set_size(n));
+
+	if (set && set_fill(set, t, e, n) != OK) {
+		mem_free(set);
+		set = NULL;
+	}
+	return set;
 }
 
-static void service_drop(struct service *s)
+void endpoint_set_free(struct endpoint_set *set)
 {
-	uint32_t i;
-
-	for (i = 0; i < s->n_endpoints; i++)
-		endpoint_unref(s->endpoint[i].endpoint);
-	mem_free(s);
+	if (!set)
+		return;
+	set_empty(set);
+	if (!set->inner)
+		mem_free(set);
 }
+
+struct endpoint_set *service_swap(struct service *s, struct endpoint_set *set)
+{
+	return atomic_exchange_explicit(&s->set, set, memory_order_acq_rel);
+}
+
+/* --- services --- */
 
 struct service *service_new(struct endpoint_table *t, const struct service_spec *spec, struct snapshot_error *err)
 {
-	struct str literal = spec_literal(spec);
+	struct endpoint_set *set;
 	struct service *s;
-	size_t head;
-	char *text;
+	char *name;
 
 	if (spec_check(spec, err) != OK)
 		return NULL;
-	head = sizeof(*s) + spec->n_endpoints * sizeof(s->endpoint[0]);
-	s = mem_zalloc(head + spec->name.n + literal.n);
+	s = mem_zalloc(sizeof *s + set_size(spec->n_endpoints) + spec->name.n);
 	if (!s)
 		goto fail;
-	text = (char *)s + head;
-	memcpy(text, spec->name.p, spec->name.n);
-	if (literal.n)
-		memcpy(text + spec->name.n, literal.p, literal.n);
-	s->text = text;
+	set = (struct endpoint_set *)(s + 1);
+	set->inner = true;
+	name = (char *)set + set_size(spec->n_endpoints);
+	memcpy(name, spec->name.p, spec->name.n);
+	s->name = name;
 	s->name_len = (uint32_t)spec->name.n;
-	s->host_len = (uint16_t)literal.n;
-	s->host = spec->host;
-	s->max_connections = spec->max_connections;
-	s->proxy = spec->proxy;
 	s->table = t;
 	atomic_init(&s->refs, 1);
-	for (; s->n_endpoints < spec->n_endpoints; s->n_endpoints++) {
-		struct service_endpoint *e = &s->endpoint[s->n_endpoints];
-
-		e->endpoint = endpoint_get(t, &spec->endpoints[s->n_endpoints].address);
-		if (!e->endpoint)
-			goto fail;
-		e->weight = spec->endpoints[s->n_endpoints].weight;
-	}
+	atomic_init(&s->set, set);
+	s->rules = rules_get(endpoint_table_rules(t), &spec->rules);
+	if (!s->rules || set_fill(set, t, spec->endpoints, spec->n_endpoints) != OK)
+		goto fail;
 	if (endpoint_table_take_service(t, &s->index) == OK)
 		return s;
+	set_empty(set);
 fail:
 	if (s)
-		service_drop(s);
+		rules_unref(endpoint_table_rules(t), s->rules);
+	mem_free(s);
 	snapshot_error_set(err, ERR_MEM, "no memory for a service");
 	return NULL;
 }
 
 bool service_is(const struct service *s, const struct service_spec *spec)
 {
+	const struct endpoint_set *set = service_set(s);
 	uint32_t i;
 
-	if (!str_eq(service_name(s), spec->name) || s->host != spec->host ||
-	    !str_eq(service_host_literal(s), spec_literal(spec)) || s->max_connections != spec->max_connections ||
-	    s->proxy != spec->proxy || s->n_endpoints != spec->n_endpoints)
+	if (!str_eq(service_name(s), spec->name) || !rules_same(s->rules, &spec->rules) || set->n != spec->n_endpoints)
 		return false;
-	for (i = 0; i < s->n_endpoints; i++)
-		if (s->endpoint[i].weight != spec->endpoints[i].weight ||
+	for (i = 0; i < set->n; i++)
+		if (set->at[i].weight != spec->endpoints[i].weight ||
 		    !endpoint_address_valid(&spec->endpoints[i].address) ||
-		    !endpoint_is(s->endpoint[i].endpoint, &spec->endpoints[i].address))
+		    !endpoint_is(set->at[i].endpoint, &spec->endpoints[i].address))
 			return false;
 	return true;
 }
@@ -115,5 +143,7 @@ void service_unref(struct service *s)
 	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	endpoint_table_give_service(s->table, s->index);
-	service_drop(s);
+	endpoint_set_free(atomic_load_explicit(&s->set, memory_order_relaxed));
+	rules_unref(endpoint_table_rules(s->table), s->rules);
+	mem_free(s);
 }

@@ -1,5 +1,5 @@
-/* Services: what a route points to.  One object never changes after it was made;
- * generations share it as long as its specification is the same. */
+/* Services: what a route points to.  What its configuration says never changes after it was
+ * made, and generations share it as long as that is the same; whom it consists of may. */
 #ifndef THIMBLE_DISPATCH_SERVICE_H
 #define THIMBLE_DISPATCH_SERVICE_H
 
@@ -8,18 +8,9 @@
 #include <stdint.h>
 #include "dispatch/endpoint.h"
 #include "dispatch/error.h"
+#include "dispatch/rules.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
-
-/* What Host the upstream sees. */
-enum service_host {
-	SERVICE_HOST_KEEP,	/* what the client sent */
-	SERVICE_HOST_ENDPOINT,	/* the endpoint's text */
-	SERVICE_HOST_LITERAL,	/* spec.host_literal */
-};
-
-/* The PROXY protocol header that a connection to it begins with. */
-enum service_proxy { SERVICE_PROXY_OFF, SERVICE_PROXY_V1, SERVICE_PROXY_V2 };
 
 struct service_endpoint_spec {
 	struct endpoint_address address;
@@ -28,12 +19,9 @@ struct service_endpoint_spec {
 
 struct service_spec {		/* everything in it is borrowed */
 	struct str name;
-	uint8_t host;		/* enum service_host */
-	struct str host_literal;
-	uint32_t max_connections;	/* per endpoint and worker; 0: no limit */
+	struct rules rules;
 	const struct service_endpoint_spec *endpoints;
 	uint32_t n_endpoints;
-	uint8_t proxy;		/* enum service_proxy */
 };
 
 struct service_endpoint {
@@ -41,18 +29,21 @@ struct service_endpoint {
 	uint16_t weight;		/* all are treated as equal today */
 };
 
+/* Whom a service consists of at one time; never changes. */
+struct endpoint_set {
+	uint32_t n;
+	bool inner;			/* it lies in the service's own block */
+	struct service_endpoint at[];
+};
+
 struct service {
 	_Atomic uint32_t refs;
 	uint32_t index;			/* small and unique among those alive, for a worker's cursors */
-	uint32_t max_connections;	/* per endpoint and worker; 0: no limit */
-	uint16_t host_len;
-	uint8_t host;			/* enum service_host */
-	uint8_t proxy;			/* enum service_proxy */
-	uint32_t name_len;
-	uint32_t n_endpoints;
+	_Atomic(struct endpoint_set *) set;	/* owned */
+	const struct rules *rules;	/* owned reference */
 	struct endpoint_table *table;	/* borrowed */
-	const char *text;		/* the name, then the host literal, in this block */
-	struct service_endpoint endpoint[];
+	const char *name;		/* in this block */
+	uint32_t name_len;
 };
 
 /* A service with one reference, moved to the caller; NULL when refused, and `err`
@@ -66,15 +57,24 @@ struct service *service_ref(struct service *s);
 /* NULL is accepted.  Any thread. */
 void service_unref(struct service *s);
 
-static inline struct str service_name(const struct service *s)
+/* Whom it consists of now.  Lent until the end of the caller's turn: whoever keeps an endpoint
+ * longer takes a reference. */
+static inline const struct endpoint_set *service_set(const struct service *s)
 {
-	return (struct str){s->text, s->name_len};
+	return atomic_load_explicit(&s->set, memory_order_acquire);
 }
 
-/* The Host to send, when `host` is SERVICE_HOST_LITERAL. */
-static inline struct str service_host_literal(const struct service *s)
+/* The set of those endpoints, owned by the caller; NULL: no memory.  Each must be valid. */
+struct endpoint_set *endpoint_set_new(struct endpoint_table *t, const struct service_endpoint_spec *e, uint32_t n) MUST_USE;
+/* Lets go of the endpoints, and of the set unless it is part of a service.  NULL is accepted. */
+void endpoint_set_free(struct endpoint_set *set);
+/* Makes `set` (moved) what the service consists of.  The one before is moved to the caller, who
+ * may free it when no worker can be looking at it any more (proxy/grace.h).  One thread at a time. */
+struct endpoint_set *service_swap(struct service *s, struct endpoint_set *set) MUST_USE;
+
+static inline struct str service_name(const struct service *s)
 {
-	return (struct str){s->text + s->name_len, s->host_len};
+	return (struct str){s->name, s->name_len};
 }
 
 #endif

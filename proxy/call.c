@@ -393,6 +393,7 @@ static void call_free(struct call *c)
 	buf_free(&c->body, &w->budget);
 	buf_free(&c->up_in, &w->budget);
 	buf_free(&c->got, &w->budget);
+	lease_aim(&c->lease, NULL);
 	service_unref(c->service);
 	arena_fini(&c->arena);
 	slab_put(&w->calls.slab, c);
@@ -413,7 +414,7 @@ struct call *call_new(struct worker *w, const struct call_spec *spec, enum cause
 	c->lease.ops = &lease_ops;
 	c->lease.w = w;
 	c->lease.hasty = spec->hasty;
-	c->lease.own = spec->service->proxy;
+	c->lease.own = spec->service->rules->proxy;
 	c->lease.service = c->service = service_ref(spec->service);
 	c->lease.careful = !method_idempotent(spec->head->method_id);
 	c->keep = spec->keep;

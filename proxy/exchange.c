@@ -530,6 +530,7 @@ void exchange_finish(struct exchange *x)
 	buf_free(&x->replay, &w->budget);
 	if (x->compress)
 		compress_free(x);
+	lease_aim(&x->lease, NULL);
 	route_unref(x->route);
 	exchange_drop(x);
 }

@@ -30,7 +30,7 @@ struct lease_ops {
 struct lease {
 	const struct lease_ops *ops;
 	struct worker *w;		/* borrowed */
-	struct endpoint *endpoint;	/* borrowed from the service: whose connection is asked for */
+	struct endpoint *endpoint;	/* owned reference (lease_aim): whose connection is asked for */
 	const struct service *service;	/* borrowed */
 	struct conn *clock;		/* borrowed: whose time-out runs while it waits for a connection to
 					 * become free; NULL: it has a time-out of its own */
@@ -42,5 +42,14 @@ struct lease {
 	bool own;			/* one that nobody had before, nor will have after: it is for one client alone */
 	bool careful;			/* what is sent must not be lost: a kept connection is looked at first */
 };
+
+/* Whose connection is asked for from now on; NULL at the end. */
+static inline void lease_aim(struct lease *l, struct endpoint *e)
+{
+	struct endpoint *before = l->endpoint;
+
+	l->endpoint = e ? endpoint_ref(e) : NULL;
+	endpoint_unref(before);
+}
 
 #endif

@@ -103,10 +103,10 @@ static void map(struct proxyproto_end *end)
 
 size_t peer_header(const struct service *s, const struct conn *c, char *to)
 {
-	struct proxyproto p = { .version = s->proxy == SERVICE_PROXY_V1 ? 1 : 2, .local = !c };
+	struct proxyproto p = { .version = s->rules->proxy == SERVICE_PROXY_V1 ? 1 : 2, .local = !c };
 	uint8_t dst;
 
-	if (s->proxy == SERVICE_PROXY_OFF)
+	if (s->rules->proxy == SERVICE_PROXY_OFF)
 		return 0;
 	if (!c)
 		return proxyproto_write(&p, to);

@@ -313,7 +313,7 @@ static struct lease *next_waiting(struct pool *p)
 
 enum cause pool_get(struct lease *l)
 {
-	unsigned max = l->service->max_connections;
+	unsigned max = l->service->rules->max_connections;
 	struct pool *p = pool_of(l->w, l->endpoint);
 	struct upstream *u = NULL;
 	enum cause cause;
@@ -461,7 +461,7 @@ static bool open_for_waiting(struct pool *p)
 	unsigned max;
 
 	while ((first = slotq_at(&p->waiting, 0, ITEM))) {
-		max = (*first)->service->max_connections;
+		max = (*first)->service->rules->max_connections;
 		if ((*first)->own && max && p->conns >= max && p->oldest)
 			kept_close(p->oldest);
 		if ((max && p->conns >= max) || p->n_connecting >= POOL_CONNECTING_MAX)

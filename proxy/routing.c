@@ -1,7 +1,7 @@
 /* routing: see routing.h.
  *
  * Reads the snapshot and the worker's cursors; keeps nothing but what it notes in the exchange:
- * a reference to the route, the endpoint borrowed from it, and x->head. */
+ * references to the route and to the endpoint, and x->head. */
 #include "proxy/routing.h"
 
 #include "lib/base/check.h"
@@ -183,44 +183,48 @@ static uint32_t *cursor_of(struct worker *w, const struct service *s)
 
 /* An endpoint whose connections are all busy makes the request wait: another one is taken, if there is one that is up
  * and has room. */
-static void prefer_free(struct lease *l, struct endpoint_tried passed, uint32_t *cursor)
+static struct endpoint *prefer_free(const struct lease *l, struct endpoint *first, struct endpoint_tried passed, uint32_t *cursor)
 {
-	const struct service *s = l->service;
-	struct endpoint *e = l->endpoint;
+	unsigned max = l->service->rules->max_connections;
+	uint32_t n = service_set(l->service)->n;
+	struct endpoint *e = first;
 
-	for (uint32_t i = 1; i < s->n_endpoints && i < ENDPOINT_TRIED_MAX; i++) {
-		if (!pool_full(l->w, e, s->max_connections))
+	for (uint32_t i = 1; i < n && i < ENDPOINT_TRIED_MAX; i++) {
+		if (!pool_full(l->w, e, max))
 			break;
 		endpoint_tried_add(&passed, e);
-		e = endpoint_pick(s, cursor, &passed);
+		e = endpoint_pick(l->service, cursor, &passed);
 	}
-	if (endpoint_up(e) && !pool_full(l->w, e, s->max_connections))
-		l->endpoint = e;
+	return endpoint_up(e) && !pool_full(l->w, e, max) ? e : first;
 }
 
 enum cause routing_pick(struct lease *l, const struct endpoint_tried *tried)
 {
 	uint32_t *cursor = cursor_of(l->w, l->service);
+	struct endpoint *e;
 
 	if (!cursor)
 		return CAUSE_NO_MEMORY;
-	l->endpoint = endpoint_pick(l->service, cursor, tried);
-	if (l->endpoint && l->service->max_connections)
-		prefer_free(l, *tried, cursor);
-	return l->endpoint ? CAUSE_NONE : CAUSE_NO_ENDPOINT;
+	e = endpoint_pick(l->service, cursor, tried);
+	if (e && l->service->rules->max_connections)
+		e = prefer_free(l, e, *tried, cursor);
+	if (!e)
+		return CAUSE_NO_ENDPOINT;
+	lease_aim(l, e);
+	return CAUSE_NONE;
 }
 
 bool routing_pick_other(struct lease *l, struct endpoint_tried *tried)
 {
 	endpoint_tried_add(tried, l->endpoint);
-	return tried->n < ROUTING_TRIES && tried->n < l->service->n_endpoints && routing_pick(l, tried) == CAUSE_NONE;
+	return tried->n < ROUTING_TRIES && tried->n < service_set(l->service)->n && routing_pick(l, tried) == CAUSE_NONE;
 }
 
 struct str routing_host(const struct lease *l, struct str authority)
 {
-	switch (l->service->host) {
+	switch (l->service->rules->host) {
 	case SERVICE_HOST_LITERAL:
-		return service_host_literal(l->service);
+		return l->service->rules->host_literal;
 	case SERVICE_HOST_ENDPOINT:
 		return l->endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(l->endpoint);
 	default:
@@ -236,24 +240,28 @@ bool routing_next_endpoint(struct exchange *x)
 {
 	const struct service *s = x->lease.service;
 	struct str old = routing_host(&x->lease, (struct str){0}), new;
-	struct endpoint *last = x->lease.endpoint;
+	struct endpoint *last;
 	char *p, *head;
 	size_t before;
 
-	if (!routing_pick_other(&x->lease, &x->tried))
+	if (s->rules->host != SERVICE_HOST_ENDPOINT || x->route->spec.host.n)
+		return routing_pick_other(&x->lease, &x->tried);
+	last = endpoint_ref(x->lease.endpoint);
+	if (!routing_pick_other(&x->lease, &x->tried)) {
+		endpoint_unref(last);
 		return false;
-	if (s->host != SERVICE_HOST_ENDPOINT || x->route->spec.host.n)
-		return true;
+	}
 	/* the Host line, which the codec puts first, names the endpoint */
 	new = routing_host(&x->lease, (struct str){0});
 	p = memmem(x->head.p + x->preface, x->head.n - x->preface, "\r\nHost: ", 8);
 	CHECK(p && str_starts((struct str){ p + 8, x->head.n - (size_t)(p + 8 - x->head.p) }, old));
 	before = (size_t)(p + 8 - x->head.p);
 	head = arena_alloc(&x->arena, x->head.n - old.n + new.n);
-	if (!head) {
-		x->lease.endpoint = last;	/* whom the head that there is names */
+	if (!head)
+		lease_aim(&x->lease, last);	/* whom the head that there is names */
+	endpoint_unref(last);
+	if (!head)
 		return false;
-	}
 	memcpy(head, x->head.p, before);
 	memcpy(head + before, new.p, new.n);
 	memcpy(head + before + new.n, p + 8 + old.n, x->head.n - before - old.n);
@@ -301,7 +309,7 @@ static enum cause make_head(struct exchange *x, struct head *h)
 		vec_reset(v);
 		return CAUSE_BAD_REQUEST;
 	}
-	if (x->lease.service->proxy)
+	if (x->lease.service->rules->proxy)
 		x->head = introduced(x, (struct str){ v->iov[0].iov_base, v->iov[0].iov_len });
 	else
 		x->head = arena_dup(&x->arena, (struct str){ v->iov[0].iov_base, v->iov[0].iov_len });

@@ -22,6 +22,7 @@
 #include "dispatch/rate.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "proxy/grace.h"
 #include "proxy/log.h"
 #include "proxy/settings.h"
 #include "proxy/tls.h"
@@ -330,6 +331,7 @@ static void on_woken(void *ctx)
 
 	if (atomic_exchange(&m->server.trim, false))
 		malloc_trim(0);
+	grace_tend(m->server.grace);
 }
 
 /* Files of TLS alone are watched. */
@@ -444,6 +446,7 @@ static void clean_up(struct main *m)
 	for (unsigned i = 0; i < m->n_workers; i++)
 		worker_free(m->workers[i]);
 	mem_free(m->workers);
+	grace_free(m->server.grace);
 	snapshot_unref(m->snapshot);
 	endpoint_table_free(m->endpoints);
 	rate_table_free(m->server.rates);
@@ -471,8 +474,10 @@ enum server_exit server_run(struct conf *c, const char *hint)
 	conf_free(c);
 	c = NULL;
 	malloc_trim(0);		/* the tree of a large configuration was most of the heap */
-	if (!make_workers(&m) || !open_listeners(&m) || !catch_signals(&m))
+	m.server.grace = grace_new(&m.server);
+	if (!m.server.grace || !make_workers(&m) || !open_listeners(&m) || !catch_signals(&m))
 		goto out;
+	grace_workers(m.server.grace, m.workers, m.n_workers);
 	if (!start_threads(&m)) {
 		log_stop();
 		_exit(1);

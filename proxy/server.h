@@ -9,6 +9,7 @@
 #include "lib/base/err.h"
 
 struct conf;
+struct grace;
 struct hasher;
 struct loop;
 struct rate_table;
@@ -23,6 +24,7 @@ struct server {
 	_Atomic bool rates_used;	/* there may be some, so that they are to be looked after */
 	struct tls *tls;		/* owned: the TLS of listeners and services; NULL: they have none */
 	struct hasher *hasher;		/* owned; NULL: no route asks for passwords */
+	struct grace *grace;		/* owned: what waits until no worker looks at it */
 	struct loop *loop;		/* owned: the main thread's; woken for what is asked of it here */
 };
 

@@ -186,15 +186,26 @@ void settings_free(struct settings *s)
 
 /* --- the snapshot --- */
 
+static struct rules rules_of(const struct conf_service *c)
+{
+	struct rules r = { .max_connections = c->max_connections };
+
+	if (c->host_kind == CONF_HOST_NAME) {
+		r.host = SERVICE_HOST_LITERAL;
+		r.host_literal = c->host;
+	} else {
+		r.host = c->host_kind == CONF_HOST_ENDPOINT ? SERVICE_HOST_ENDPOINT : SERVICE_HOST_KEEP;
+	}
+	r.proxy = c->proxy_protocol == CONF_PROXY_OUT_V1 ? SERVICE_PROXY_V1 :
+		  c->proxy_protocol == CONF_PROXY_OUT_V2 ? SERVICE_PROXY_V2 : SERVICE_PROXY_OFF;
+	return r;
+}
+
 static struct service_spec service_of(struct arena *a, const struct conf_service *c, uint16_t tls)
 {
 	struct service_endpoint_spec *e = arena_alloc(a, c->endpoints.count * sizeof *e + 1);
 	struct service_spec s = {
-		.name = c->name, .host_literal = c->host, .max_connections = c->max_connections,
-		.host = (uint8_t)(c->host_kind == CONF_HOST_NAME ? SERVICE_HOST_LITERAL :
-				  c->host_kind == CONF_HOST_ENDPOINT ? SERVICE_HOST_ENDPOINT : SERVICE_HOST_KEEP),
-		.proxy = (uint8_t)(c->proxy_protocol == CONF_PROXY_OUT_V1 ? SERVICE_PROXY_V1 :
-				   c->proxy_protocol == CONF_PROXY_OUT_V2 ? SERVICE_PROXY_V2 : SERVICE_PROXY_OFF),
+		.name = c->name, .rules = rules_of(c),
 		.endpoints = e, .n_endpoints = (uint32_t)c->endpoints.count,
 	};
 

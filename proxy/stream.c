@@ -318,6 +318,7 @@ void stream_finish(struct stream *s)
 	buf_free(&s->name, &w->budget);
 	buf_free(&s->to_up, &w->budget);
 	buf_free(&s->to_client, &w->budget);
+	lease_aim(&s->lease, NULL);
 	service_unref((struct service *)(uintptr_t)s->lease.service);
 	slab_put(&w->streams_slab, s);
 }

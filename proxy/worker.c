@@ -26,6 +26,7 @@
 #include "proxy/exchange.h"
 #include "proxy/gate_basic.h"
 #include "proxy/log.h"
+#include "proxy/grace.h"
 #include "proxy/handshake.h"
 #include "proxy/lease.h"
 #include "proxy/pool.h"
@@ -412,6 +413,8 @@ static void letters(struct worker *w)
 	letter = atomic_exchange_explicit(&w->letters, 0, memory_order_acquire);
 	if ((letter & WORKER_DRAIN) && !w->draining)
 		drain(w);
+	if (letter & WORKER_PASS)
+		grace_passed(w->server);
 	if (letter & WORKER_VERDICT)
 		gate_basic_verdicts(w);
 	if (letter & WORKER_CUT)

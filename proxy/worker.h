@@ -130,6 +130,7 @@ struct worker {
 
 #define WORKER_DRAIN 1u	/* stop accepting, finish what runs, then end */
 #define WORKER_CUT 2u	/* end now, what runs is cut */
+#define WORKER_PASS 8u	/* say that a turn has begun: grace.h */
 #define WORKER_VERDICT 4u	/* passwords were looked at */
 
 /* NULL: no memory or no descriptor; errno says which. */

@@ -165,7 +165,7 @@ static struct service *service_of(struct endpoint_table *t, uint32_t n)
 
 static void set_down(struct service *s, uint32_t at, bool down)
 {
-	atomic_store(&s->endpoint[at].endpoint->verdict, down ? VERDICT_DOWN | 1 : 0);
+	atomic_store(&service_set(s)->at[at].endpoint->verdict, down ? VERDICT_DOWN | 1 : 0);
 }
 
 /* The places picked in a row, as digits. */
@@ -177,7 +177,7 @@ static const char *picks(const struct service *s, uint32_t *cursor, const struct
 		struct endpoint *e = endpoint_pick(s, cursor, tried);
 		uint32_t at = 0;
 
-		while (s->endpoint[at].endpoint != e)
+		while (service_set(s)->at[at].endpoint != e)
 			at++;
 		out[i] = (char)('0' + at);
 	}
@@ -219,20 +219,20 @@ static void what_was_tried_is_avoided(void **state)
 	uint32_t cursor = 0;
 
 	(void)state;
-	endpoint_tried_add(&tried, s->endpoint[0].endpoint);
-	assert_true(endpoint_tried_has(&tried, s->endpoint[0].endpoint));
-	assert_false(endpoint_tried_has(&tried, s->endpoint[1].endpoint));
+	endpoint_tried_add(&tried, service_set(s)->at[0].endpoint);
+	assert_true(endpoint_tried_has(&tried, service_set(s)->at[0].endpoint));
+	assert_false(endpoint_tried_has(&tried, service_set(s)->at[1].endpoint));
 	assert_string_equal(picks(s, &cursor, &tried, 4), "1212");
 	set_down(s, 1, true);
 	assert_string_equal(picks(s, &cursor, &tried, 2), "22");
-	endpoint_tried_add(&tried, s->endpoint[2].endpoint);
+	endpoint_tried_add(&tried, service_set(s)->at[2].endpoint);
 	cursor = 0;
 	assert_string_equal(picks(s, &cursor, &tried, 3), "020");	/* up though tried, before down */
 	set_down(s, 0, true);
 	set_down(s, 2, true);
 	cursor = 0;
 	assert_string_equal(picks(s, &cursor, &tried, 2), "11");	/* all down: what is not tried */
-	endpoint_tried_add(&tried, s->endpoint[1].endpoint);
+	endpoint_tried_add(&tried, service_set(s)->at[1].endpoint);
 	cursor = 0;
 	assert_string_equal(picks(s, &cursor, &tried, 3), "012");
 	service_unref(s);
@@ -247,9 +247,9 @@ static void tried_remembers_the_last_few(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 10; i++)
-		endpoint_tried_add(&tried, s->endpoint[i].endpoint);
+		endpoint_tried_add(&tried, service_set(s)->at[i].endpoint);
 	for (uint32_t i = 0; i < 10; i++)
-		assert_int_equal(endpoint_tried_has(&tried, s->endpoint[i].endpoint), i >= 10 - ENDPOINT_TRIED_MAX);
+		assert_int_equal(endpoint_tried_has(&tried, service_set(s)->at[i].endpoint), i >= 10 - ENDPOINT_TRIED_MAX);
 	service_unref(s);
 	endpoint_table_free(t);
 }
@@ -258,29 +258,29 @@ static void services(void **state)
 {
 	struct endpoint_table *t = endpoint_table_new();
 	struct service_endpoint_spec e[2] = {{ip4(1, 80), 1}, {ip4(2, 80), 5}};
-	const struct service_spec spec = {STR("shop"), SERVICE_HOST_LITERAL, STR("shop.internal"), 7, e, 2, SERVICE_PROXY_OFF};
+	const struct service_spec spec = {STR("shop"), {7, SERVICE_HOST_LITERAL, SERVICE_PROXY_OFF, STR("shop.internal")}, e, 2};
 	struct service_spec other;
 	struct service *s = service_new(t, &spec, NULL), *second;
 
 	(void)state;
-	assert_true(str_eq(service_name(s), STR("shop")) && str_eq(service_host_literal(s), STR("shop.internal")));
-	assert_int_equal(s->max_connections, 7);
-	assert_int_equal(s->endpoint[1].weight, 5);
+	assert_true(str_eq(service_name(s), STR("shop")) && str_eq(s->rules->host_literal, STR("shop.internal")));
+	assert_int_equal(s->rules->max_connections, 7);
+	assert_int_equal(service_set(s)->at[1].weight, 5);
 	assert_true(service_is(s, &spec));
 	other = spec, other.name = STR("shoq");
 	assert_false(service_is(s, &other));
-	other = spec, other.host_literal = STR("x");
+	other = spec, other.rules.host_literal = STR("x");
 	assert_false(service_is(s, &other));
-	other = spec, other.host = SERVICE_HOST_KEEP;
+	other = spec, other.rules.host = SERVICE_HOST_KEEP;
 	assert_false(service_is(s, &other));
-	other = spec, other.max_connections = 8;
+	other = spec, other.rules.max_connections = 8;
 	assert_false(service_is(s, &other));
-	other = spec, other.proxy = SERVICE_PROXY_V1;
+	other = spec, other.rules.proxy = SERVICE_PROXY_V1;
 	assert_false(service_is(s, &other));
 	other = spec, other.n_endpoints = 1;
 	assert_false(service_is(s, &other));
 	second = service_new(t, &spec, NULL);
-	assert_ptr_equal(second->endpoint[0].endpoint, s->endpoint[0].endpoint);
+	assert_ptr_equal(service_set(second)->at[0].endpoint, service_set(s)->at[0].endpoint);
 	assert_int_equal(s->index + second->index, 1);
 	e[1].weight = 6;
 	assert_false(service_is(s, &spec));
@@ -296,14 +296,39 @@ static void services(void **state)
 	endpoint_table_free(t);
 }
 
+static void a_set_is_replaced(void **state)
+{
+	struct endpoint_table *t = endpoint_table_new();
+	const struct service_endpoint_spec next[] = {{ip4(1, 80), 1}, {ip4(9, 80), 2}, {ip4(10, 80), 1}};
+	struct service *s = service_of(t, 2);
+	struct endpoint *kept = service_set(s)->at[1].endpoint;
+	struct endpoint_set *old, *empty = endpoint_set_new(t, NULL, 0);
+
+	(void)state;
+	old = service_swap(s, endpoint_set_new(t, next, 3));
+	assert_int_equal(service_set(s)->n, 3);
+	assert_int_equal(service_set(s)->at[1].weight, 2);
+	assert_ptr_equal(service_set(s)->at[0].endpoint, kept);	/* the same address, the same endpoint */
+	assert_int_equal(endpoint_table_live(t), 4);
+	endpoint_set_free(old);
+	assert_int_equal(endpoint_table_live(t), 3);
+	old = service_swap(s, empty);
+	assert_null(endpoint_pick(s, &(uint32_t){0}, NULL));
+	endpoint_set_free(old);
+	endpoint_set_free(NULL);
+	assert_int_equal(endpoint_table_live(t), 0);
+	service_unref(s);
+	endpoint_table_free(t);
+}
+
 static void refused_services(void **state)
 {
 	static const struct service_endpoint_spec no_port[] = {{{ENDPOINT_IP4, 0, {1}, NULL, 0}, 1}},
 		no_weight[] = {{{ENDPOINT_IP4, 1, {1}, NULL, 0}, 0}};
 	static const struct { struct service_spec spec; const char *text; } rows[] = {
-		{{.name = {"", 0}}, "printable name"}, {{.name = {"a\nb", 3}}, "printable name"}, {{.name = {"a", 1}, .host = 3}, "policy 3"},
-		{{.name = {"a", 1}, .host = SERVICE_HOST_LITERAL}, "not a host name"},
-		{{.name = {"a", 1}, .host = SERVICE_HOST_LITERAL, .host_literal = {"a\r\nb", 4}}, "not a host name"},
+		{{.name = {"", 0}}, "printable name"}, {{.name = {"a\nb", 3}}, "printable name"}, {{.name = {"a", 1}, .rules = {.host = 3}}, "policy 3"},
+		{{.name = {"a", 1}, .rules = {.host = SERVICE_HOST_LITERAL}}, "not a host name"},
+		{{.name = {"a", 1}, .rules = {.host = SERVICE_HOST_LITERAL, .host_literal = {"a\r\nb", 4}}}, "not a host name"},
 		{{.name = {"a", 1}, .endpoints = no_port, .n_endpoints = 1}, "endpoint 0 has no usable address"},
 		{{.name = {"a", 1}, .endpoints = no_weight, .n_endpoints = 1}, "endpoint 0 has weight 0"},
 	};
@@ -391,6 +416,7 @@ int main(void)
 		cmocka_unit_test(what_was_tried_is_avoided),
 		cmocka_unit_test(tried_remembers_the_last_few),
 		cmocka_unit_test(services),
+		cmocka_unit_test(a_set_is_replaced),
 		cmocka_unit_test(refused_services),
 		cmocka_unit_test(no_memory_leaks_nothing),
 		cmocka_unit_test(many_threads),

@@ -172,9 +172,9 @@ static void routes(void **state)
 	assert_int_equal(r->request[2].op, HEADER_ADD);
 	assert_int_equal(r->n_response, 1);
 	is(service_name(r->service), "two");
-	assert_int_equal(r->service->host, SERVICE_HOST_ENDPOINT);
-	assert_int_equal(r->service->max_connections, 5);
-	assert_int_equal(r->service->n_endpoints, 2);
+	assert_int_equal(r->service->rules->host, SERVICE_HOST_ENDPOINT);
+	assert_int_equal(r->service->rules->max_connections, 5);
+	assert_int_equal(service_set(r->service)->n, 2);
 	assert_ptr_equal(find("x.b.example", "/api")->spec.service, r->service);
 	r = &find("any", "/here")->spec;
 	assert_int_equal(r->action, ROUTE_ANSWER);
@@ -191,7 +191,7 @@ static void routes(void **state)
 	is(r->rewrite_to, "/r");
 	assert_true(r->body_limit == UINT64_MAX);
 	assert_int_equal(r->first_byte_ms, 0);
-	is(service_host_literal(r->service), "o.example");
+	is(r->service->rules->host_literal, "o.example");
 }
 
 static const struct encoding *encoding(const char *path)

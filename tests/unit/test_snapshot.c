@@ -91,7 +91,7 @@ static void finds_routes(void **state)
 	assert_true(str_eq(find(s, "/three")->spec.text, STR("no")));
 	assert_null(find(s, "/three")->spec.service);
 	/* one address of both services is one endpoint */
-	assert_ptr_equal(services[0]->endpoint[1].endpoint, services[1]->endpoint[0].endpoint);
+	assert_ptr_equal(service_set(services[0])->at[1].endpoint, service_set(services[1])->at[0].endpoint);
 	assert_int_equal(endpoint_table_live(t), 3);
 	assert_true(snapshot_heap(s) > 100 && snapshot_heap(s) < 4096);
 	snapshot_unref(s);
@@ -104,7 +104,7 @@ static void generations_share_what_is_the_same(void **state)
 	struct world w = world_new(t);
 	struct snapshot *first = built(&w, NULL), *second, *third;
 	const struct route *one = find(first, "/1"), *two = find(first, "/two"), *three = find(first, "/3");
-	struct endpoint *shared = one->spec.service->endpoint[1].endpoint;
+	struct endpoint *shared = service_set(one->spec.service)->at[1].endpoint;
 
 	(void)state;
 	atomic_store(&shared->verdict, VERDICT_DOWN);
@@ -121,7 +121,7 @@ static void generations_share_what_is_the_same(void **state)
 	assert_ptr_not_equal(find(third, "/1")->spec.service, one->spec.service);
 	assert_ptr_equal(find(third, "/two"), two);
 	assert_ptr_not_equal(find(third, "/3"), three);
-	assert_ptr_equal(find(third, "/1")->spec.service->endpoint[1].endpoint, shared);
+	assert_ptr_equal(service_set(find(third, "/1")->spec.service)->at[1].endpoint, shared);
 	assert_false(endpoint_up(shared));
 	assert_int_equal(endpoint_table_live(t), 4);
 	/* an exchange outlives its generation */
