@@ -1,5 +1,5 @@
 /* Door: endpoints and the table that interns them, and the choice of one for an
- * exchange.  The table owns its buckets and the numbers; an endpoint is owned by
+ * exchange.  The table owns its slots and the numbers; an endpoint is owned by
  * those who hold references.  Snapshots are built on one thread while workers let
  * go on others, so the table has a lock; it is taken to make an endpoint and to
  * drop the last reference, never on the way of a request.
@@ -10,7 +10,7 @@
 
 #include <arpa/inet.h>
 #include <pthread.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 #include "dispatch/endpoint_table.h"
 #include "dispatch/ids.h"
@@ -18,20 +18,44 @@
 #include "lib/base/check.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
+#include "lib/base/num.h"
+#include "lib/base/put.h"
 
-#define UNIX_TEXT "unix:"
-#define TEXT_MAX (sizeof(UNIX_TEXT) + ENDPOINT_PATH_MAX)
-
-_Static_assert(sizeof(struct endpoint) <= 64, "an endpoint is small: there are many");
+_Static_assert(offsetof(struct endpoint, address) + 4 <= 40, "an endpoint is small: there are many");
 
 struct endpoint_table {
 	pthread_mutex_t lock;		/* over all below */
-	struct endpoint **bucket;	/* owned array, a power of two long; NULL at first */
-	uint32_t n_buckets;
+	struct endpoint **slot;		/* owned array, open, a power of two long; NULL at first */
+	uint32_t n_slots;
 	uint32_t bound;			/* every index given so far is below */
 	struct ids endpoints, services;
 	struct rules_table *rules;	/* owned; it has a lock of its own */
+	uint8_t number;			/* its place among the tables */
 };
+
+/* An endpoint says by one byte where it is: eight for a pointer would be a fifth of it. */
+static _Atomic(struct endpoint_table *) tables[ENDPOINT_TABLES_MAX];
+
+static bool table_number(struct endpoint_table *t)
+{
+	for (t->number = 0; t->number < ENDPOINT_TABLES_MAX; t->number++) {
+		struct endpoint_table *none = NULL;
+
+		if (atomic_compare_exchange_strong(&tables[t->number], &none, t))
+			return true;
+	}
+	return false;
+}
+
+struct endpoint_table *endpoint_table_at(uint8_t number)
+{
+	return atomic_load_explicit(&tables[number], memory_order_relaxed);
+}
+
+uint8_t endpoint_table_number(const struct endpoint_table *t)
+{
+	return t->number;
+}
 
 struct endpoint_table *endpoint_table_new(void)
 {
@@ -40,7 +64,8 @@ struct endpoint_table *endpoint_table_new(void)
 	if (!t)
 		return NULL;
 	t->rules = rules_table_new();
-	if (!t->rules) {
+	if (!t->rules || !table_number(t)) {
+		rules_table_free(t->rules);
 		mem_free(t);
 		return NULL;
 	}
@@ -56,7 +81,8 @@ void endpoint_table_free(struct endpoint_table *t)
 	ids_fini(&t->services);
 	rules_table_free(t->rules);
 	pthread_mutex_destroy(&t->lock);
-	mem_free(t->bucket);
+	atomic_store(&tables[t->number], NULL);
+	mem_free(t->slot);
 	mem_free(t);
 }
 
@@ -114,53 +140,144 @@ bool endpoint_address_valid(const struct endpoint_address *a)
 	return n >= 2 && n <= ENDPOINT_PATH_MAX && (a->path[0] == '/' || a->path[0] == '@');
 }
 
-/* Writes the text of an address, which with `tls` is the identity: one text, one address. */
-static size_t address_text(const struct endpoint_address *a, char text[TEXT_MAX])
-{
-	char ip[INET6_ADDRSTRLEN];
+/* --- the address --- */
 
+/* The bytes that are kept of it. */
+static struct str address_bytes(const struct endpoint_address *a)
+{
 	if (a->family == ENDPOINT_UNIX)
-		return (size_t)snprintf(text, TEXT_MAX, UNIX_TEXT "%s", a->path);
-	CHECK(inet_ntop(a->family == ENDPOINT_IP4 ? AF_INET : AF_INET6, a->ip, ip, sizeof(ip)));
-	return (size_t)snprintf(text, TEXT_MAX, a->family == ENDPOINT_IP4 ? "%s:%u" : "[%s]:%u", ip, a->port);
+		return (struct str){a->path, strlen(a->path) + 1};
+	return (struct str){(const char *)a->ip, a->family == ENDPOINT_IP4 ? 4 : 16};
 }
 
-static struct endpoint **table_bucket(struct endpoint_table *t, struct str text)
+static struct str own_bytes(const struct endpoint *e)
 {
-	return &t->bucket[hash_str(text) & (t->n_buckets - 1)];
+	const char *p = (const char *)e->address;
+
+	return (struct str){p, e->family == ENDPOINT_IP4 ? 4 : e->family == ENDPOINT_IP6 ? 16 : strlen(p) + 1};
+}
+
+struct endpoint_address endpoint_address_of(const struct endpoint *e)
+{
+	struct endpoint_address a = {.family = e->family, .port = e->port, .tls = e->tls};
+
+	if (e->family == ENDPOINT_UNIX)
+		a.path = (const char *)e->address;
+	else
+		memcpy(a.ip, e->address, e->family == ENDPOINT_IP4 ? 4 : 16);
+	return a;
+}
+
+bool endpoint_is(const struct endpoint *e, const struct endpoint_address *a)
+{
+	return e->family == a->family && e->tls == a->tls && (e->family == ENDPOINT_UNIX || e->port == a->port) &&
+	       str_eq(own_bytes(e), address_bytes(a));
+}
+
+static char *put_octet(char *p, unsigned v)
+{
+	if (v >= 100)
+		*p++ = (char)('0' + v / 100);
+	if (v >= 10)
+		*p++ = (char)('0' + v / 10 % 10);
+	*p++ = (char)('0' + v % 10);
+	return p;
+}
+
+struct str endpoint_text(const struct endpoint *e, char text[ENDPOINT_TEXT_MAX])
+{
+	char *p = text;
+
+	if (e->family == ENDPOINT_UNIX) {
+		p = put_str(PUT(p, "unix:"), str_of((const char *)e->address));
+		*p = 0;
+		return (struct str){text, (size_t)(p - text)};
+	}
+	if (e->family == ENDPOINT_IP4) {
+		for (int i = 0; i < 4; i++) {
+			p = put_octet(p, e->address[i]);
+			*p++ = i < 3 ? '.' : ':';
+		}
+	} else {
+		*p++ = '[';
+		CHECK(inet_ntop(AF_INET6, e->address, p, INET6_ADDRSTRLEN));
+		p += strlen(p);
+		p = PUT(p, "]:");
+	}
+	p += num_dec(p, e->port);
+	*p = 0;
+	return (struct str){text, (size_t)(p - text)};
+}
+
+/* Puts family, port and, for whoever asks for it, the number of TLS before the bytes. */
+static uint64_t address_hash(struct hash_key key, uint8_t family, uint16_t port, uint16_t tls, struct str bytes)
+{
+	uint8_t b[5 + ENDPOINT_PATH_MAX + 1] = {family, (uint8_t)port, (uint8_t)(port >> 8), (uint8_t)tls, (uint8_t)(tls >> 8)};
+
+	memcpy(b + 5, bytes.p, bytes.n);
+	return hash_keyed(key, (struct str){(const char *)b, 5 + bytes.n});
+}
+
+uint32_t endpoint_id(const struct endpoint *e)
+{
+	static const struct hash_key everywhere = {UINT64_C(0x7468696d626c6521), UINT64_C(0x656e64706f696e74)};
+	uint32_t id = (uint32_t)address_hash(everywhere, e->family, e->port, 0, own_bytes(e));
+
+	return id ? id : 1;
+}
+
+/* --- the table --- */
+
+static uint32_t slot_of(const struct endpoint_table *t, const struct endpoint_address *a)
+{
+	return (uint32_t)address_hash(hash_process_key(), a->family, a->port, a->tls, address_bytes(a)) & (t->n_slots - 1);
+}
+
+static uint32_t own_slot(const struct endpoint_table *t, const struct endpoint *e)
+{
+	struct endpoint_address a = endpoint_address_of(e);
+
+	return slot_of(t, &a);
 }
 
 static enum err table_grow(struct endpoint_table *t)
 {
-	uint32_t old_n = t->n_buckets, i;
-	struct endpoint **old = t->bucket, *e, *next;
+	uint32_t old_n = t->n_slots, i, at;
+	struct endpoint **old = t->slot;
 	uint32_t n = old_n ? old_n * 2 : 8;
-	struct endpoint **bucket = mem_zalloc(n * sizeof(struct endpoint *));
+	struct endpoint **slot = mem_zalloc(n * sizeof(struct endpoint *));
 
-	if (!bucket)
+	if (!slot)
 		return ERR_MEM;
-	t->bucket = bucket;
-	t->n_buckets = n;
+	t->slot = slot;
+	t->n_slots = n;
 	for (i = 0; i < old_n; i++) {
-		for (e = old[i]; e; e = next) {
-			struct endpoint **b = table_bucket(t, endpoint_text(e));
-
-			next = e->next;
-			e->next = *b;
-			*b = e;
-		}
+		if (!old[i])
+			continue;
+		for (at = own_slot(t, old[i]); t->slot[at]; at = (at + 1) & (n - 1))
+			;
+		t->slot[at] = old[i];
 	}
 	mem_free(old);
 	return OK;
 }
 
-static struct endpoint *table_add(struct endpoint_table *t, const struct endpoint_address *a, struct str text)
+/* The slot of `a`, or the free one where it would be; there is a free one. */
+static struct endpoint **table_find(struct endpoint_table *t, const struct endpoint_address *a)
 {
-	struct endpoint *e, **b;
+	uint32_t at = slot_of(t, a);
 
-	if (t->endpoints.live >= t->n_buckets && table_grow(t) != OK)
-		return NULL;
-	e = mem_zalloc(sizeof(*e) + text.n + 1);
+	while (t->slot[at] && !endpoint_is(t->slot[at], a))
+		at = (at + 1) & (t->n_slots - 1);
+	return &t->slot[at];
+}
+
+static struct endpoint *endpoint_new(struct endpoint_table *t, const struct endpoint_address *a)
+{
+	struct str bytes = address_bytes(a);
+	size_t size = offsetof(struct endpoint, address) + bytes.n;
+	struct endpoint *e = mem_zalloc(size < sizeof(*e) ? sizeof(*e) : size);
+
 	if (!e)
 		return NULL;
 	if (ids_take(&t->endpoints, &e->index) != OK) {
@@ -170,37 +287,30 @@ static struct endpoint *table_add(struct endpoint_table *t, const struct endpoin
 	if (e->index >= t->bound)
 		t->bound = e->index + 1;
 	atomic_init(&e->refs, 1);
-	e->table = t;
+	e->table = t->number;
 	e->family = a->family;
 	e->tls = a->tls;
-	if (a->family != ENDPOINT_UNIX) {
-		e->port = a->port;
-		memcpy(e->ip, a->ip, a->family == ENDPOINT_IP4 ? 4 : 16);
-	}
-	e->text_len = (uint8_t)text.n;
-	memcpy(e->text, text.p, text.n);
-	b = table_bucket(t, text);
-	e->next = *b;
-	*b = e;
+	e->port = a->family == ENDPOINT_UNIX ? 0 : a->port;
+	memcpy(e->address, bytes.p, bytes.n);
 	return e;
 }
 
 struct endpoint *endpoint_get(struct endpoint_table *t, const struct endpoint_address *a)
 {
-	char buf[TEXT_MAX];
-	struct str text = {buf, 0};
-	struct endpoint *e = NULL;
+	struct endpoint_address key = *a;
+	struct endpoint *e = NULL, **at;
 
 	CHECK(endpoint_address_valid(a));
-	text.n = address_text(a, buf);
+	if (a->family == ENDPOINT_UNIX)
+		key.port = 0;
 	pthread_mutex_lock(&t->lock);
-	if (t->n_buckets)
-		for (e = *table_bucket(t, text); e && (e->tls != a->tls || !str_eq(endpoint_text(e), text)); e = e->next)
-			;
-	if (e)
-		endpoint_ref(e);
-	else
-		e = table_add(t, a, text);
+	if (t->endpoints.live < t->n_slots / 4 * 3 || table_grow(t) == OK) {
+		at = table_find(t, &key);
+		if (*at)
+			e = endpoint_ref(*at);
+		else
+			e = *at = endpoint_new(t, &key);
+	}
 	pthread_mutex_unlock(&t->lock);
 	return e;
 }
@@ -211,13 +321,20 @@ struct endpoint *endpoint_ref(struct endpoint *e)
 	return e;
 }
 
+/* Those behind it that would not be found any more move up. */
 static void table_remove(struct endpoint_table *t, struct endpoint *e)
 {
-	struct endpoint **at = table_bucket(t, endpoint_text(e));
+	struct endpoint_address a = endpoint_address_of(e);
+	uint32_t mask = t->n_slots - 1, hole = (uint32_t)(table_find(t, &a) - t->slot), i;
 
-	while (*at != e)
-		at = &(*at)->next;
-	*at = e->next;
+	CHECK(t->slot[hole] == e);
+	for (i = (hole + 1) & mask; t->slot[i]; i = (i + 1) & mask) {
+		if (((i - own_slot(t, t->slot[i])) & mask) < ((i - hole) & mask))
+			continue;
+		t->slot[hole] = t->slot[i];
+		hole = i;
+	}
+	t->slot[hole] = NULL;
 	ids_give(&t->endpoints, e->index);
 }
 
@@ -236,7 +353,7 @@ void endpoint_unref(struct endpoint *e)
 		if (atomic_compare_exchange_weak_explicit(&e->refs, &refs, refs - 1, memory_order_release,
 							  memory_order_relaxed))
 			return;
-	t = e->table;
+	t = endpoint_table_at(e->table);
 	pthread_mutex_lock(&t->lock);
 	last = atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) == 1;
 	if (last)
@@ -244,26 +361,6 @@ void endpoint_unref(struct endpoint *e)
 	pthread_mutex_unlock(&t->lock);
 	if (last)
 		mem_free(e);
-}
-
-struct endpoint_address endpoint_address_of(const struct endpoint *e)
-{
-	struct endpoint_address a = {.family = e->family, .port = e->port, .tls = e->tls};
-
-	if (e->family == ENDPOINT_UNIX)
-		a.path = e->text + sizeof(UNIX_TEXT) - 1;
-	else
-		memcpy(a.ip, e->ip, sizeof(a.ip));
-	return a;
-}
-
-bool endpoint_is(const struct endpoint *e, const struct endpoint_address *a)
-{
-	if (e->family != a->family || e->tls != a->tls)
-		return false;
-	if (e->family == ENDPOINT_UNIX)
-		return strcmp(e->text + sizeof(UNIX_TEXT) - 1, a->path) == 0;
-	return e->port == a->port && memcmp(e->ip, a->ip, e->family == ENDPOINT_IP4 ? 4 : 16) == 0;
 }
 
 void endpoint_tried_add(struct endpoint_tried *t, const struct endpoint *e)

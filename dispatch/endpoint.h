@@ -33,18 +33,17 @@ struct endpoint_table;
 struct endpoint {
 	_Atomic uint32_t refs;
 	_Atomic uint32_t verdict;	/* VERDICT_...; 0 when new */
+	_Atomic uint32_t inflight;	/* leases of all workers that are aimed at it */
 	uint32_t index;			/* small and unique among those alive; used again after the last unref */
 	uint16_t port, tls;
 	uint8_t family;
-	uint8_t text_len;
-	struct endpoint_table *table;	/* borrowed */
-	struct endpoint *next;		/* borrowed: chain of the table */
-	uint8_t ip[16];
-	char text[];			/* of the address alone: "10.0.0.1:80", "[::1]:80", "unix:/run/x"; ends with NUL */
+	uint8_t table;			/* which one has it */
+	uint8_t address[];		/* 4 or 16 bytes in network order, or a path that ends with NUL */
 };
 
 /* A table for the process: made once, outlives every endpoint and service.
- * NULL when there is no memory.  It may be used from any thread. */
+ * NULL when there is no memory, or ENDPOINT_TABLES_MAX are there.  It may be used from any thread. */
+#define ENDPOINT_TABLES_MAX 8
 struct endpoint_table *endpoint_table_new(void) MUST_USE;
 /* CHECKs that no endpoint and no service is alive; NULL is accepted. */
 void endpoint_table_free(struct endpoint_table *t);
@@ -66,10 +65,13 @@ void endpoint_unref(struct endpoint *e);
 struct endpoint_address endpoint_address_of(const struct endpoint *e);
 bool endpoint_is(const struct endpoint *e, const struct endpoint_address *a);
 
-static inline struct str endpoint_text(const struct endpoint *e)
-{
-	return (struct str){e->text, e->text_len};
-}
+/* The text of its address alone, "10.0.0.1:80", "[::1]:80", "unix:/run/x": in `text`, with NUL behind it. */
+#define ENDPOINT_TEXT_MAX (sizeof("unix:") + ENDPOINT_PATH_MAX)
+struct str endpoint_text(const struct endpoint *e, char text[ENDPOINT_TEXT_MAX]);
+
+/* A number that follows from the address and is the same in every process: for choices that several of them must
+ * make alike.  Never 0; seldom the same for two. */
+uint32_t endpoint_id(const struct endpoint *e);
 
 static inline bool endpoint_up(const struct endpoint *e)
 {

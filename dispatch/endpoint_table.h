@@ -7,6 +7,10 @@
 #include "dispatch/endpoint.h"
 #include "lib/base/err.h"
 
+/* Tables by number, a byte where a pointer would be eight. */
+uint8_t endpoint_table_number(const struct endpoint_table *t);
+struct endpoint_table *endpoint_table_at(uint8_t number);
+
 MUST_USE enum err endpoint_table_take_service(struct endpoint_table *t, uint32_t *index);
 void endpoint_table_give_service(struct endpoint_table *t, uint32_t index);
 /* The rules of the services, borrowed. */

@@ -151,10 +151,11 @@ static enum err put_request(struct call *c)
 	struct vec *v = &c->lease.w->vec;
 	struct head h = c->request;
 	struct codec *codec = &c->upstream.codec;
+	char host[ENDPOINT_TEXT_MAX];
 	enum err err;
 
 	h1_init(&c->upstream, CODEC_UPSTREAM, c->lease.w->h1_upstream);
-	h.authority = routing_host(&c->lease, h.authority);
+	h.authority = routing_host(&c->lease, h.authority, host);
 	err = codec_put_head(codec, 0, &h, v);
 	if (err == OK) {
 		c->head = introduced(c, (struct str){ v->iov[0].iov_base, v->iov[0].iov_len });

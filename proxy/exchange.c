@@ -90,6 +90,8 @@ static void give_upstream(struct exchange *x, enum move move)
 	struct upstream *u = x->lease.up;
 
 	x->lease.up = NULL;
+	if (move != MOVE_RETRY)	/* then it is aimed at the next already */
+		lease_uncount(&x->lease);
 	if (move == MOVE_UPSTREAM_END)
 		pool_put(u);	/* who looks whether it can be used again */
 	else
@@ -474,6 +476,7 @@ static int64_t since(const struct exchange *x, uint64_t then)
 
 static void log_access(const struct exchange *x)
 {
+	char endpoint[ENDPOINT_TEXT_MAX];
 	struct access_record r = {
 		.time_unix_ms = x->w->wall_ms,
 		.client_port = x->client->port,
@@ -503,7 +506,7 @@ static void log_access(const struct exchange *x)
 	if (x->lease.service)
 		r.service = service_name(x->lease.service);
 	if (x->lease.endpoint)
-		r.endpoint = endpoint_text(x->lease.endpoint);
+		r.endpoint = endpoint_text(x->lease.endpoint, endpoint);
 	access_write(&r);
 }
 

@@ -252,9 +252,10 @@ enum shaken handshake_connect(struct worker *w, struct upstream *u)
 enum cause handshake_cause(struct upstream *u)
 {
 	const struct tls_live *l = u->c.t.type == TRANSPORT_TLS ? conn_tls(&u->c)->live : NULL;
+	char text[ENDPOINT_TEXT_MAX];
 
 	if (!l)
 		return CAUSE_NO_MEMORY;
-	LOG_RATE(LEVEL_WARN, "endpoint %s: the TLS handshake failed: %s", u->c.peer.pool->endpoint->text, tls_live_why(l));
+	LOG_RATE(LEVEL_WARN, "endpoint %s: the TLS handshake failed: %s", endpoint_text(u->c.peer.pool->endpoint, text).p, tls_live_why(l));
 	return tls_live_distrusts(l) ? CAUSE_TLS_CERTIFICATE : CAUSE_TLS_FAILED;
 }

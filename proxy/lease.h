@@ -37,18 +37,32 @@ struct lease {
 	struct upstream *up;		/* borrowed: the connection */
 	struct pool *pool;		/* borrowed: waits there, and */
 	struct upstream *waits_on;	/* borrowed: behind which connect; NULL: in pool->waiting */
-	bool fresh;			/* no kept connection, please */
-	bool hasty;			/* it does not wait for a connection to become free */
-	bool own;			/* one that nobody had before, nor will have after: it is for one client alone */
-	bool careful;			/* what is sent must not be lost: a kept connection is looked at first */
+	uint32_t key;			/* what the choice of the endpoint goes by, where it is the request's (routing.c); 0: nothing */
+	bool fresh : 1;			/* no kept connection, please */
+	bool hasty : 1;			/* it does not wait for a connection to become free */
+	bool own : 1;			/* one that nobody had before, nor will have after: it is for one client alone */
+	bool careful : 1;		/* what is sent must not be lost: a kept connection is looked at first */
+	bool counted : 1;		/* it is one of endpoint->inflight */
 };
+
+/* The endpoint is done with it, though it may still be named. */
+static inline void lease_uncount(struct lease *l)
+{
+	if (l->counted)
+		atomic_fetch_sub_explicit(&l->endpoint->inflight, 1, memory_order_relaxed);
+	l->counted = false;
+}
 
 /* Whose connection is asked for from now on; NULL at the end. */
 static inline void lease_aim(struct lease *l, struct endpoint *e)
 {
 	struct endpoint *before = l->endpoint;
 
+	lease_uncount(l);
 	l->endpoint = e ? endpoint_ref(e) : NULL;
+	if (e)
+		atomic_fetch_add_explicit(&e->inflight, 1, memory_order_relaxed);
+	l->counted = e != NULL;
 	endpoint_unref(before);
 }
 

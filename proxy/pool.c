@@ -82,10 +82,12 @@ static void pool_free_if_empty(struct pool *p)
 
 static void note_failed(struct pool *p, enum cause cause)
 {
+	char text[ENDPOINT_TEXT_MAX];
+
 	COUNT(p->w, connects_failed);
 	if (!verdict_connect_failed(p->endpoint))
 		return;
-	LOG_RATE(LEVEL_WARN, "endpoint %s: %s", p->endpoint->text, causes[cause].text.p);
+	LOG_RATE(LEVEL_WARN, "endpoint %s: %s", endpoint_text(p->endpoint, text).p, causes[cause].text.p);
 	ttl_link(&p->w->pool_ttl, p->w->list.avoid, &p->link, p->w->now_ms);
 }
 
@@ -393,9 +395,10 @@ static void connected(struct upstream *u)
 	struct pool *p = u->c.peer.pool;
 	struct slotq queue = u->u.queue;
 	struct lease *l, *first;
+	char text[ENDPOINT_TEXT_MAX];
 
 	if (verdict_connected(p->endpoint))
-		LOG_RATE(LEVEL_INFO, "endpoint %s is up again", p->endpoint->text);
+		LOG_RATE(LEVEL_INFO, "endpoint %s is up again", endpoint_text(p->endpoint, text).p);
 	socket_receive_small(u->c.t.fd, &p->w->settings->socket);
 	connecting_unlink(u);
 	first = pop(p, &queue);

@@ -220,26 +220,23 @@ bool routing_pick_other(struct lease *l, struct endpoint_tried *tried)
 	return tried->n < ROUTING_TRIES && tried->n < service_set(l->service)->n && routing_pick(l, tried) == CAUSE_NONE;
 }
 
-struct str routing_host(const struct lease *l, struct str authority)
+struct str routing_host(const struct lease *l, struct str authority, char text[ENDPOINT_TEXT_MAX])
 {
-	switch (l->service->rules->host) {
-	case SERVICE_HOST_LITERAL:
+	uint8_t rule = l->service->rules->host;
+
+	if (rule == SERVICE_HOST_LITERAL)
 		return l->service->rules->host_literal;
-	case SERVICE_HOST_ENDPOINT:
-		return l->endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(l->endpoint);
-	default:
-		break;
-	}
-	if (authority.n)
+	if (rule != SERVICE_HOST_ENDPOINT && authority.n)
 		return authority;
-	/* an HTTP/1.0 client that names no host */
-	return l->endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(l->endpoint);
+	/* also for an HTTP/1.0 client that names no host */
+	return l->endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(l->endpoint, text);
 }
 
 bool routing_next_endpoint(struct exchange *x)
 {
 	const struct service *s = x->lease.service;
-	struct str old = routing_host(&x->lease, (struct str){0}), new;
+	char before_text[ENDPOINT_TEXT_MAX], text[ENDPOINT_TEXT_MAX];
+	struct str old = routing_host(&x->lease, (struct str){0}, before_text), new;
 	struct endpoint *last;
 	char *p, *head;
 	size_t before;
@@ -252,7 +249,7 @@ bool routing_next_endpoint(struct exchange *x)
 		return false;
 	}
 	/* the Host line, which the codec puts first, names the endpoint */
-	new = routing_host(&x->lease, (struct str){0});
+	new = routing_host(&x->lease, (struct str){0}, text);
 	p = memmem(x->head.p + x->preface, x->head.n - x->preface, "\r\nHost: ", 8);
 	CHECK(p && str_starts((struct str){ p + 8, x->head.n - (size_t)(p + 8 - x->head.p) }, old));
 	before = (size_t)(p + 8 - x->head.p);
@@ -291,6 +288,7 @@ static struct str introduced(struct exchange *x, struct str head)
 static enum cause make_head(struct exchange *x, struct head *h)
 {
 	struct vec *v = &x->w->vec;
+	char text[ENDPOINT_TEXT_MAX];
 	enum cause cause = forward_request(x, h);
 
 	if (cause != CAUSE_NONE)
@@ -303,7 +301,7 @@ static enum cause make_head(struct exchange *x, struct head *h)
 	default:
 		return CAUSE_BAD_REWRITE;
 	}
-	h->authority = x->route->spec.host.n ? x->route->spec.host : routing_host(&x->lease, h->authority);
+	h->authority = x->route->spec.host.n ? x->route->spec.host : routing_host(&x->lease, h->authority, text);
 	h1_init(&x->upstream, CODEC_UPSTREAM, x->w->h1_upstream);
 	if (codec_put_head(&x->upstream.codec, 0, h, v) != OK || v->n != 1) {
 		vec_reset(v);

@@ -29,7 +29,7 @@ enum cause routing_pick(struct lease *l, const struct endpoint_tried *tried) MUS
 /* The same after l->endpoint was tried in vain, which is added to `tried`; false when no more are to be tried. */
 bool routing_pick_other(struct lease *l, struct endpoint_tried *tried) MUST_USE;
 
-/* The Host that l->endpoint sees, by the rule of its service, of a request for `authority`; borrowed. */
-struct str routing_host(const struct lease *l, struct str authority);
+/* The Host that l->endpoint sees, by the rule of its service, of a request for `authority`; borrowed, or made in `text`. */
+struct str routing_host(const struct lease *l, struct str authority, char text[ENDPOINT_TEXT_MAX]);
 
 #endif

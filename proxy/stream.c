@@ -273,6 +273,7 @@ static void log_client(struct access_record *r, const struct worker *w, const st
 static void log_access(const struct stream *s)
 {
 	const struct worker *w = s->lease.w;
+	char endpoint[ENDPOINT_TEXT_MAX];
 	struct access_record r = {
 		.protocol = s->tls ? STR("TLS") : STR("TCP"), .authority = buf_str(s->name),
 		.bytes_in = s->connected ? s->u.ran.bytes_in : 0, .bytes_out = s->connected ? s->u.ran.bytes_out : 0,
@@ -283,7 +284,7 @@ static void log_access(const struct stream *s)
 	};
 
 	if (s->lease.endpoint)
-		r.endpoint = endpoint_text(s->lease.endpoint);
+		r.endpoint = endpoint_text(s->lease.endpoint, endpoint);
 	log_client(&r, w, s->client);
 	access_write(&r);
 }

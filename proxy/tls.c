@@ -39,9 +39,9 @@ const struct tls_server *tls_of_listener(struct server *s, unsigned listener)
 }
 
 /* An address that nothing expects a name of, as a name: it is not asked for. */
-static struct str address_name(const struct endpoint *e)
+static struct str address_name(const struct endpoint *e, char text[ENDPOINT_TEXT_MAX])
 {
-	struct str s = endpoint_text(e);
+	struct str s = endpoint_text(e, text);
 	const char *end = memrchr(s.p, ':', s.n);
 
 	if (e->family == ENDPOINT_UNIX || !end)
@@ -55,12 +55,13 @@ enum err tls_connect(struct server *s, const struct endpoint *e, struct tls_resu
 	struct tls *t = s->tls;
 	const struct tls_number *n = &t->numbers.at[e->tls - 1];
 	const struct tls_client *now;
+	char text[ENDPOINT_TEXT_MAX];
 	enum err err;
 
 	pthread_mutex_lock(&t->lock);
 	now = tls_client_ref(t->backs.at[n->back].now);
 	pthread_mutex_unlock(&t->lock);
-	err = tls_client_ssl(now, n->name.n ? n->name : address_name(e), resume, ssl);
+	err = tls_client_ssl(now, n->name.n ? n->name : address_name(e, text), resume, ssl);
 	tls_client_unref(now);
 	return err;
 }

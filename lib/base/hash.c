@@ -110,6 +110,11 @@ uint64_t hash_host(struct str s)
 	return sip13(process_key, s, true);
 }
 
+struct hash_key hash_process_key(void)
+{
+	return process_key;
+}
+
 /* Replaces the key that was drawn. */
 void hash_set_key(struct hash_key key)
 {

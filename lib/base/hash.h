@@ -20,6 +20,9 @@ uint64_t hash_str(struct str s);
 /* Equal for all that str_ieq calls equal. */
 uint64_t hash_host(struct str s);
 
+/* That key: for what is hashed in pieces of its own. */
+struct hash_key hash_process_key(void);
+
 /* For tests and fuzzers that must repeat themselves; before any table is filled. */
 void hash_set_key(struct hash_key key);
 

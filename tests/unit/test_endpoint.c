@@ -29,14 +29,15 @@ static void text_and_address(void **state)
 		{{ENDPOINT_UNIX, 0, {0}, "@app", 0}, "unix:@app"},
 	};
 	struct endpoint_table *t = endpoint_table_new();
+	char text[ENDPOINT_TEXT_MAX];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct endpoint *e = endpoint_get(t, &rows[i].a);
 		struct endpoint_address back = endpoint_address_of(e);
 
-		assert_string_equal(e->text, rows[i].text);
-		assert_int_equal(endpoint_text(e).n, strlen(rows[i].text));
+		assert_string_equal(endpoint_text(e, text).p, rows[i].text);
+		assert_int_equal(endpoint_text(e, text).n, strlen(rows[i].text));
 		assert_true(endpoint_is(e, &rows[i].a) && endpoint_is(e, &back));
 		assert_false(endpoint_is(e, &rows[(i + 1) % COUNT(rows)].a));
 		assert_true(endpoint_up(e));
@@ -104,6 +105,7 @@ static void what_is_spoken_is_part_of_it(void **state)
 	struct endpoint_table *t = endpoint_table_new();
 	struct endpoint_address a = ip4(1, 443), b = a;
 	struct endpoint *plain, *tls, *same;
+	char one[ENDPOINT_TEXT_MAX], two[ENDPOINT_TEXT_MAX];
 
 	(void)state;
 	b.tls = 2;
@@ -112,7 +114,8 @@ static void what_is_spoken_is_part_of_it(void **state)
 	same = endpoint_get(t, &b);
 	assert_ptr_not_equal(plain, tls);
 	assert_ptr_equal(tls, same);
-	assert_string_equal(plain->text, tls->text);
+	assert_string_equal(endpoint_text(plain, one).p, endpoint_text(tls, two).p);
+	assert_int_equal(endpoint_id(plain), endpoint_id(tls));	/* the same machine */
 	assert_int_equal(endpoint_address_of(tls).tls, 2);
 	assert_true(endpoint_is(plain, &a) && endpoint_is(tls, &b));
 	assert_false(endpoint_is(plain, &b) || endpoint_is(tls, &a));
@@ -151,6 +154,58 @@ static void numbers_are_dense_and_used_again(void **state)
 	for (unsigned i = 0; i < N; i++)
 		endpoint_unref(e[i]);
 	endpoint_table_free(t);
+}
+
+/* Any order of coming and going: what is there is found, and nothing else. */
+static void coming_and_going(void **state)
+{
+	enum { N = 97 };
+	static struct endpoint *e[N];
+	struct endpoint_table *t = endpoint_table_new();
+	uint32_t x = 1, live = 0;
+
+	(void)state;
+	for (unsigned step = 0; step < 20000; step++) {
+		unsigned i = (x = x * 1664525 + 1013904223) >> 16, at = i % N;
+		struct endpoint_address a = ip4((uint8_t)at, 80);
+
+		if (e[at]) {
+			assert_ptr_equal(endpoint_get(t, &a), e[at]);
+			endpoint_unref(e[at]);
+		}
+		if (e[at] && i & 1) {
+			endpoint_unref(e[at]);
+			e[at] = NULL;
+			live--;
+		} else if (!e[at]) {
+			e[at] = endpoint_get(t, &a);
+			live++;
+		}
+		assert_int_equal(endpoint_table_live(t), live);
+	}
+	for (unsigned at = 0; at < N; at++)
+		endpoint_unref(e[at]);
+	endpoint_table_free(t);
+}
+
+static void ids_follow_from_the_address(void **state)
+{
+	struct endpoint_table *t = endpoint_table_new(), *u = endpoint_table_new();
+	struct endpoint_address a = ip4(1, 80), b = ip4(1, 81), path = {ENDPOINT_UNIX, 0, {0}, "/run/app.sock", 0};
+	struct endpoint *here = endpoint_get(t, &a), *there = endpoint_get(u, &a), *other = endpoint_get(t, &b), *socket = endpoint_get(t, &path);
+
+	(void)state;
+	assert_int_equal(endpoint_id(here), endpoint_id(there));
+	assert_int_not_equal(endpoint_id(here), endpoint_id(other));
+	/* of all releases: cookies and hashes go by them */
+	assert_int_equal(endpoint_id(here), 0xd2b82b3b);
+	assert_int_equal(endpoint_id(socket), 0xfed5a329);
+	endpoint_unref(here);
+	endpoint_unref(there);
+	endpoint_unref(other);
+	endpoint_unref(socket);
+	endpoint_table_free(t);
+	endpoint_table_free(u);
 }
 
 static struct service *service_of(struct endpoint_table *t, uint32_t n)
@@ -412,6 +467,8 @@ int main(void)
 		cmocka_unit_test(the_same_address_is_the_same_object),
 		cmocka_unit_test(what_is_spoken_is_part_of_it),
 		cmocka_unit_test(numbers_are_dense_and_used_again),
+		cmocka_unit_test(coming_and_going),
+		cmocka_unit_test(ids_follow_from_the_address),
 		cmocka_unit_test(picks_in_turn),
 		cmocka_unit_test(what_was_tried_is_avoided),
 		cmocka_unit_test(tried_remembers_the_last_few),
