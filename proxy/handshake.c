@@ -71,7 +71,14 @@ static bool make_live(struct worker *w, struct conn *c, struct ssl_st *ssl, bool
 	l->who = who;
 	conn_tls(c)->live = l;
 	c->t.type = TRANSPORT_TLS;
+	w->ssl.live++;
 	return true;
+}
+
+static void end_live(struct worker *w, struct tls_live *l)
+{
+	w->ssl.live--;
+	tls_live_free(l);
 }
 
 void handshake_park(struct worker *w, struct conn *c)
@@ -98,7 +105,7 @@ void handshake_park(struct worker *w, struct conn *c)
 	parked->out = l->feed.out;
 	parked->who = l->who;
 	l->in = l->feed.out = NULL;
-	tls_live_free(l);
+	end_live(w, l);
 	s->parked = parked;
 	c->t.type = TRANSPORT_TLS13;
 	COUNT(w, parked);
@@ -135,7 +142,7 @@ static void over(struct worker *w, struct conn *c, bool good)
 	LOG_RATE(LEVEL_DEBUG, "a TLS handshake failed: %s", tls_live_why(conn_tls(c)->live));
 	COUNT(w, cause[CAUSE_HANDSHAKE]);
 	identity_put(&w->identities, identity_of(c));
-	tls_live_free(conn_tls(c)->live);
+	end_live(w, conn_tls(c)->live);
 	c->t.type = TRANSPORT_HELLO;	/* what still comes is no record to anybody */
 	client_next(w, c, &rest, CLIENT_LINGER);
 }

@@ -46,6 +46,7 @@ struct main {
 	uint32_t rates_since, rates_wait;	/* ms: when buckets were looked after, and until they are again; 0: not */
 	size_t rates_left;			/* bytes of buckets then */
 	uint64_t rates_evicted;			/* told so far */
+	uint32_t trimmed, trim_wait;		/* ms: when the heap was, and for how long it is not again */
 };
 
 struct thread_arg {
@@ -292,6 +293,36 @@ static int64_t tend_rates(struct main *m)
 	return m->rates_wait ? (int64_t)(m->rates_wait - (now - m->rates_since)) : -1;
 }
 
+/* --- the heap --- */
+
+static uint64_t cpu_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* Gives its holes back when a worker has asked for that, a hundredth of the time at most, since who allocates meanwhile
+ * waits.  In how many ms it will; -1: nobody has asked. */
+static int64_t tend_heap(struct main *m)
+{
+	uint32_t now = now_ms(), took;
+	uint64_t before = cpu_us();
+
+	if (!atomic_load_explicit(&m->server.trim, memory_order_relaxed))
+		return -1;
+	if (now - m->trimmed < m->trim_wait)
+		return (int64_t)(m->trim_wait - (now - m->trimmed));
+	atomic_store(&m->server.trim, false);
+	malloc_trim(0);
+	took = (uint32_t)(cpu_us() - before);
+	m->trimmed = now;
+	m->trim_wait = 1 + took / 10;
+	log_debug("a wave is over: the heap was given back in %u us", took);
+	return -1;
+}
+
 /* --- signals --- */
 
 static void tell_all(struct main *m, unsigned letter)
@@ -329,8 +360,6 @@ static void on_woken(void *ctx)
 {
 	struct main *m = ctx;
 
-	if (atomic_exchange(&m->server.trim, false))
-		malloc_trim(0);
 	grace_tend(m->server.grace);
 }
 
@@ -407,7 +436,7 @@ static void wait_for_end(struct main *m)
 	int64_t wait = -1;
 
 	while (atomic_load(&m->ended) < m->n_workers) {
-		int64_t tend = sooner(tend_rates(m), tls_tend(m->server.tls, now_ms(), time(NULL)));
+		int64_t tend = sooner(sooner(tend_rates(m), tend_heap(m)), tls_tend(m->server.tls, now_ms(), time(NULL)));
 
 		loop_pass(m->server.loop, now_ms(), wait < 0 || (tend >= 0 && tend < wait) ? tend : wait);
 		if (!m->signals)

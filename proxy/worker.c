@@ -37,6 +37,7 @@
 #define TRIM_MS 1000u
 #define COMPACT_MAX 512u		/* connections moved in one turn */
 #define TRIM_WAVE 512		/* plain connections that make a wave */
+#define TRIM_SSL 8u		/* SSL objects that make one, too */
 #define TRIM_SECURE 8		/* times as much is one with TLS: each may hold what OpenSSL made of the heap */
 #define CUT_BATCH 256		/* exchanges cut in one turn, at least */
 #define CUT_PACE_MS 1
@@ -210,6 +211,12 @@ static void timeouts(struct worker *w)
 		pool_avoid_over((struct pool *)((char *)l - offsetof(struct pool, link)));
 }
 
+/* Most SSL objects are gone, and enough to be worth it. */
+static bool ssl_holes(const struct worker *w)
+{
+	return w->ssl.live <= w->ssl.high / 2 && w->ssl.high >= w->ssl.live + TRIM_SSL;
+}
+
 static int64_t earlier(int64_t a, int64_t b)
 {
 	return a < 0 || (b >= 0 && b < a) ? b : a;
@@ -227,6 +234,8 @@ static int64_t next_wait(struct worker *w)
 		ms = earlier(ms, CUT_PACE_MS);
 	if (w->pages.n || w->sparse || w->encoders.spare)
 		ms = earlier(ms, TRIM_MS);
+	if (ssl_holes(w))
+		ms = earlier(ms, w->now_ms - w->ssl.since < TRIM_MS ? TRIM_MS - (w->now_ms - w->ssl.since) : 0);
 	return w->accept_paused || w->short_of_fds ? earlier(ms, WORKER_ACCEPT_RETRY_MS) : ms;
 }
 
@@ -250,6 +259,7 @@ static void bury(struct worker *w)
 			if (!(c->t.flags & (CONN_RESET | CONN_BROKEN)))
 				tls_io_finish(&w->tls, &c->t, *conn_tls(c));
 			identity_put(&w->identities, identity_of(c));
+			w->ssl.live -= c->t.type == TRANSPORT_TLS;
 			tls_io_free(&w->tls, &c->t, *conn_tls(c));
 		}
 		if (c->t.flags & CONN_RESET)
@@ -297,8 +307,32 @@ static void compact(struct worker *w)
 	}
 }
 
-/* After a wave: slabs have given their chunks back by themselves, but buffers leave holes in
- * the heap.  The main thread closes them, since that takes milliseconds. */
+/* Slabs have given their chunks back by themselves, but what else was allocated leaves holes in the heap.  The main
+ * thread closes them, since that takes milliseconds. */
+static void ask_for_trim(struct worker *w)
+{
+	atomic_store_explicit(&w->server->trim, true, memory_order_relaxed);
+	loop_wake(w->server->loop);
+}
+
+/* SSL objects leave the largest, some 40 KB each.  A handshake is short: when there were few for a second, the wave is over. */
+static void trim_after_handshakes(struct worker *w)
+{
+	if (w->ssl.live > w->ssl.high)
+		w->ssl.high = w->ssl.live;
+	if (!ssl_holes(w)) {
+		w->ssl.since = w->now_ms;
+		w->ssl.most = 0;
+		return;
+	}
+	if (w->ssl.live > w->ssl.most)
+		w->ssl.most = w->ssl.live;
+	if (w->now_ms - w->ssl.since < TRIM_MS)
+		return;
+	w->ssl.high = w->ssl.most;
+	ask_for_trim(w);
+}
+
 static void trim_after_wave(struct worker *w)
 {
 	size_t open = w->conns.live + TRIM_SECURE * w->secure_conns.live;
@@ -308,8 +342,7 @@ static void trim_after_wave(struct worker *w)
 	if (w->peak < TRIM_WAVE || open > w->peak / 4)
 		return;
 	w->peak = open;
-	atomic_store_explicit(&w->server->trim, true, memory_order_relaxed);
-	loop_wake(w->server->loop);
+	ask_for_trim(w);
 }
 
 static void finish_exchanges(struct worker *w)
@@ -448,6 +481,8 @@ void worker_turn(struct worker *w)
 	pool_look_for_room(w);
 	trim_pages(w);
 	trim_after_wave(w);
+	if (w->ssl.live || w->ssl.high)
+		trim_after_handshakes(w);
 	budget_settle(&w->budget);
 	log_turn_end();
 }

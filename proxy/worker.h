@@ -72,6 +72,12 @@ struct worker {
 	uint32_t compacted;		/* ms: when that was looked at */
 	uint32_t trimmed;		/* ms: when pages were trimmed */
 	struct tls_io tls;		/* made at first use */
+	struct {			/* SSL objects of connections */
+		size_t live;
+		size_t high;		/* at most since memory was last given back */
+		size_t most;		/* at most since most of those were gone: */
+		uint32_t since;		/* ms */
+	} ssl;
 	struct identities identities;
 	struct slotq shake_queue;	/* of struct conn *: clients that wait to shake hands */
 	unsigned shaking;		/* clients that do */

@@ -107,3 +107,14 @@ def test_a_handshake_that_does_not_end(stage, place):
     p.err.wait("the TLS handshake did not end in time")
     p.stop()
     assert re.search(r"handshake_timeout=%d\b" % (2 if place == "waiting" else 1), p.err.text())
+
+
+def test_the_memory_of_many_handshakes_is_given_back(stage):
+    p, ctx = start(stage)
+    many = [begun(stage, p, ctx) for _ in range(16)]
+    for c, *_ in many:
+        assert c.more()
+    for one in many[1:]:
+        assert finish(*one).startswith(b"HTTP/1.1 200 ")
+    p.err.wait("a wave is over: the heap was given back")
+    assert finish(*many[0]).startswith(b"HTTP/1.1 200 ")
