@@ -97,21 +97,39 @@ static bool answer_head(struct exchange *x, struct head *h, struct str rest)
 	return h->status != 101;
 }
 
+/* What came before a fault is good. */
+static bool answer_flush_good(struct exchange *x)
+{
+	return compress_on(x) ? compress_flush(x) : answer_flush(x);
+}
+
+/* It ended too early. */
+static void answer_lost(struct exchange *x, enum cause cause)
+{
+	bool passed = x->phase == PHASE_REPLYING;
+
+	if (passed && !answer_flush_good(x))
+		return;
+	vec_reset(&x->w->vec);
+	if (cause == CAUSE_UPSTREAM_CLOSED && passed)
+		cause = CAUSE_ANSWER_CUT;
+	exchange_upstream_lost(x, cause);
+}
+
 static void answer_bad(struct exchange *x, enum codec_fault fault)
 {
 	bool passed = x->phase == PHASE_REPLYING;
 
-	if (fault != FAULT_CUT) {
-		x->fault = (uint8_t)fault;
-		COUNT(x->w, fault[fault]);
-	}
-	if (passed && !(compress_on(x) ? compress_flush(x) : answer_flush(x)))	/* what came before is good */
+	if (fault == FAULT_CUT) {
+		answer_lost(x, CAUSE_UPSTREAM_CLOSED);
 		return;
-	vec_reset(&x->w->vec);
-	if (fault == FAULT_CUT && !passed && !x->answered)
-		exchange_upstream_lost(x, CAUSE_UPSTREAM_CLOSED);
-	else
+	}
+	x->fault = (uint8_t)fault;
+	COUNT(x->w, fault[fault]);
+	if (!passed || answer_flush_good(x)) {
+		vec_reset(&x->w->vec);
 		exchange_fail(x, cause_of_answer_fault(fault, passed));
+	}
 }
 
 /* The answer is whole.  `extra`: bytes came behind it, which nobody asked for; `ended`: put_end
@@ -242,7 +260,7 @@ void answer_read(struct exchange *x)
 			return;
 		}
 		if (n < 0 || (n == 0 && x->write_failed)) {	/* the write was told of a reset: this is no clean end */
-			answer_bad(x, FAULT_CUT);
+			answer_lost(x, n ? conn_cause(&u->c, errno) : CAUSE_UPSTREAM_CLOSED);
 			return;
 		}
 		visit += (size_t)n;

@@ -22,6 +22,7 @@
 	CAUSE(ODD_PATH, "odd_path", 400, "", "the path has dot segments, empty segments or an encoded slash") \
 	CAUSE(PATH_REDIRECT, "path_redirect", 308, "", "the path has a normal form") \
 	CAUSE(MISDIRECTED, "misdirected", 421, "", "the certificate of this connection is not for this host") \
+	CAUSE(TLS_BROKEN, "tls_broken", 0, "", "the client broke a rule of TLS") \
 	CAUSE(HANDSHAKE, "handshake_failed", 0, "", "the TLS handshake failed") \
 	CAUSE(HANDSHAKE_TIMEOUT, "handshake_timeout", 0, "", "the TLS handshake did not end in time") \
 	CAUSE(HANDSHAKES_FULL, "handshakes_full", 0, "", "too many connections wait for their TLS handshake") \
@@ -61,6 +62,8 @@
 	CAUSE(CONNECT_FAILED, "connect_failed", 502, "destination_ip_unroutable", "the endpoint could not be reached") \
 	CAUSE(TLS_FAILED, "tls_failed", 502, "tls_protocol_error", "the TLS handshake with the endpoint failed") \
 	CAUSE(TLS_CERTIFICATE, "tls_certificate", 502, "tls_certificate_error", "the endpoint's certificate is not trusted") \
+	CAUSE(UPSTREAM_TLS, "upstream_tls", 502, "tls_protocol_error", "the endpoint broke a rule of TLS") \
+	CAUSE(UPSTREAM_ALERT, "upstream_alert", 502, "tls_alert_received", "the endpoint ended the connection with a TLS alert") \
 	CAUSE(UPSTREAM_CLOSED, "upstream_closed", 502, "connection_terminated", "the endpoint closed the connection before it answered") \
 	CAUSE(FIRST_BYTE_TIMEOUT, "first_byte_timeout", 504, "http_response_timeout", "the endpoint did not answer in time") \
 	CAUSE(SEND_TIMEOUT, "send_timeout", 504, "connection_write_timeout", "the endpoint did not take the request in time") \

@@ -96,6 +96,17 @@ void client_accept_check(struct worker *w)
 
 /* --- reading heads --- */
 
+/* Its TLS is broken: the alert is not lost to a reset. */
+static void client_broken(struct worker *w, struct conn *c)
+{
+	struct buf *rest = NULL;
+
+	if (c->t.state == CONN_HEAD)
+		rest = c->work.head;
+	conn_unseal(w, c);
+	client_next(w, c, &rest, CLIENT_LINGER);
+}
+
 static void client_close(struct worker *w, struct conn *c, bool reset)
 {
 	if (c->t.state == CONN_HEAD)
@@ -204,7 +215,9 @@ static void head_read(struct worker *w, struct conn *c)
 		c->work.head = kept;
 	if (n < 0) {
 		/* an idle one that a drain finds readable has its chance here */
-		if (errno != EAGAIN || (w->draining && c->t.state == CONN_IDLE))
+		if (errno == EPROTO)
+			client_broken(w, c);
+		else if (errno != EAGAIN || (w->draining && c->t.state == CONN_IDLE))
 			client_close(w, c, false);
 		return;
 	}

@@ -6,6 +6,9 @@
 #include "lib/base/check.h"
 #include "lib/net/loop.h"
 #include "proxy/handshake.h"
+#include "proxy/log.h"
+#include "proxy/peer.h"
+#include "proxy/pool.h"
 #include "proxy/worker.h"
 
 void conn_note(struct conn *c, unsigned events)
@@ -18,12 +21,40 @@ void conn_note(struct conn *c, unsigned events)
 		c->t.flags |= CONN_BROKEN | CONN_READABLE;
 }
 
+/* A rule of TLS was broken, or the peer says that we did. */
+static void note_fault(struct worker *w, struct conn *c, bool theirs)
+{
+	const char *why = tls_io_why(&c->t, *conn_tls(c));
+	char text[PEER_TEXT], end[ENDPOINT_TEXT_MAX];
+
+	if (theirs)
+		COUNT(w, tls_alerts);
+	else
+		COUNT(w, tls_faults);
+	if (c->t.flags & CONN_UPSTREAM)
+		LOG_RATE(LEVEL_WARN, "endpoint %s: %s: %s", endpoint_text(c->peer.pool->endpoint, end).p,
+			theirs ? "it ended a connection with a TLS alert" : "a connection broke a rule of TLS", why);
+	else
+		LOG_RATE(LEVEL_DEBUG, "a connection from %s %s: %s", peer_text(c, text),
+			theirs ? "ended with a TLS alert" : "broke a rule of TLS", why);
+}
+
 /* Not while a plain connection reads. */
 static ssize_t read_secure(struct worker *w, struct conn *c, size_t n, struct str *in)
 {
 	bool empty;
-	ssize_t r = tls_io_read(&w->tls, &c->t, *conn_tls(c), w->scratch, w->scratch_size, n, in, &empty);
+	ssize_t r;
 
+	do	/* a record that is not whole, and an end behind it, is no reason to wait */
+		r = tls_io_read(&w->tls, &c->t, *conn_tls(c), w->scratch, w->scratch_size, n, in, &empty);
+	while (r < 0 && errno == EAGAIN && empty && (c->t.flags & (CONN_PEER_DONE | CONN_BROKEN)));
+	if (r < 0 && (errno == EPROTO || errno == ECONNABORTED)) {
+		int error = errno;
+
+		note_fault(w, c, error == ECONNABORTED);
+		errno = error;
+		return r;
+	}
 	if ((r < 0 && errno == EAGAIN) || (empty && !(c->t.flags & (CONN_PEER_DONE | CONN_BROKEN))))
 		c->t.flags &= (uint8_t)~CONN_READABLE;
 	return r;
@@ -53,6 +84,30 @@ void conn_finish(struct worker *w, struct conn *c)
 	if (conn_secure(c))
 		tls_io_finish(&w->tls, &c->t, *conn_tls(c));
 	transport_finish(&c->t);
+}
+
+enum cause conn_cause(const struct conn *c, int error)
+{
+	bool up = c->t.flags & CONN_UPSTREAM;
+
+	switch (error) {
+	case EPROTO:
+		return up ? CAUSE_UPSTREAM_TLS : CAUSE_TLS_BROKEN;
+	case ECONNABORTED:
+		return up ? CAUSE_UPSTREAM_ALERT : CAUSE_CLIENT_LEFT;
+	default:
+		return up ? CAUSE_UPSTREAM_CLOSED : CAUSE_CLIENT_LEFT;
+	}
+}
+
+void conn_unseal(struct worker *w, struct conn *c)
+{
+	if (!conn_secure(c))
+		return;
+	tls_io_finish(&w->tls, &c->t, *conn_tls(c));
+	identity_put(&w->identities, identity_of(c));
+	tls_io_free(&w->tls, &c->t, *conn_tls(c));
+	c->t.type = TRANSPORT_HELLO;
 }
 
 ssize_t conn_input(struct worker *w, struct conn *c, struct buf **kept, size_t n, size_t limit, struct str *in)

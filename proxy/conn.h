@@ -123,6 +123,10 @@ void conn_note(struct conn *c, unsigned events);
 ssize_t conn_read(struct worker *w, struct conn *c, size_t n, struct str *in);
 /* As transport_writev. */
 ssize_t conn_write(struct worker *w, struct conn *c, const struct iovec *iov, int n);
+/* What a read that failed with `error` is called. */
+enum cause conn_cause(const struct conn *c, int error);
+/* The end of TLS on it, with the last word that TLS has: what still comes is no record to anybody. */
+void conn_unseal(struct worker *w, struct conn *c);
 /* Ends our side: the other may still send. */
 void conn_finish(struct worker *w, struct conn *c);
 

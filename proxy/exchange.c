@@ -521,7 +521,10 @@ void exchange_finish(struct exchange *x)
 		log_access(x);
 	if (x->request == DIR_DONE)
 		fate = !x->client_closing && h1_reusable(&x->server) ? CLIENT_KEEP : CLIENT_CLOSE;
-	if (x->cut)
+	if (x->cut && x->cause == CAUSE_TLS_BROKEN) {
+		conn_unseal(w, c);	/* the alert is not lost to a reset */
+		client_next(w, c, &x->in, CLIENT_LINGER);
+	} else if (x->cut)
 		conn_close(w, c, h1_out_until_close(&x->server) || x->status == 101);
 	else
 		client_next(w, c, &x->in, fate);

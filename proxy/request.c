@@ -205,7 +205,7 @@ void request_read(struct exchange *x)
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n < 0) {
-			exchange_cut(x, CAUSE_CLIENT_LEFT);
+			exchange_cut(x, conn_cause(c, errno));
 			return;
 		}
 		left -= (size_t)n;

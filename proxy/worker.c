@@ -248,6 +248,31 @@ static struct slab *slab_of(struct worker *w, bool upstream, bool secure)
 	return secure ? &w->secure_conns : &w->conns;
 }
 
+/* Closing with bytes unread resets the connection, and what went before may never be read: a fault that is told is worth
+ * the reading of what came with it. */
+static void read_away(struct worker *w, struct conn *c)
+{
+	size_t left = WORKER_VISIT;
+	ssize_t n = 1;
+
+	transport_finish(&c->t);
+	while (left && n > 0) {
+		n = transport_read(&c->t, w->scratch, left);
+		left -= n > 0 ? (size_t)n : 0;
+	}
+}
+
+static void last_word(struct worker *w, struct conn *c)
+{
+	bool failed = tls_io_failed(&c->t, *conn_tls(c));
+
+	if ((c->t.flags & CONN_BROKEN) || ((c->t.flags & CONN_RESET) && !failed))
+		return;
+	tls_io_finish(&w->tls, &c->t, *conn_tls(c));
+	if (failed)
+		read_away(w, c);
+}
+
 static void bury(struct worker *w)
 {
 	struct server *s = w->server;
@@ -256,8 +281,7 @@ static void bury(struct worker *w)
 	while ((c = w->dead)) {
 		w->dead = c->work.next_dead;
 		if (conn_secure(c)) {
-			if (!(c->t.flags & (CONN_RESET | CONN_BROKEN)))
-				tls_io_finish(&w->tls, &c->t, *conn_tls(c));
+			last_word(w, c);
 			identity_put(&w->identities, identity_of(c));
 			w->ssl.live -= c->t.type == TRANSPORT_TLS;
 			tls_io_free(&w->tls, &c->t, *conn_tls(c));

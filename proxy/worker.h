@@ -28,7 +28,7 @@
 #define COUNTERS(C) \
 	C(accepted) C(accept_paused) C(requests) C(answers_1xx) C(answers_2xx) C(answers_3xx) C(answers_4xx) \
 	C(answers_5xx) C(connects) C(connects_failed) C(reused) C(retries) C(bytes_in) C(bytes_out) \
-	C(idle_closed) C(tunnels) C(streams) C(queued) C(handshakes) C(handshakes_queued) C(parked) C(calls) \
+	C(idle_closed) C(tunnels) C(streams) C(queued) C(handshakes) C(handshakes_queued) C(parked) C(tls_faults) C(tls_alerts) C(calls) \
 	C(mirrored) C(mirror_dropped) C(mirror_failed) C(mirror_body_limit) \
 	C(compressed) C(compress_refused) C(compress_in) C(compress_out)
 

@@ -45,6 +45,7 @@ enum { TLS13_IN, TLS13_OUT };
 #define TLS13_FINISHED 16u	/* our last alert was sealed: nothing may follow it */
 #define TLS13_REKEY 32u		/* a KeyUpdate of ours goes before the next data */
 #define TLS13_ASK 64u		/* and it asks for one of theirs */
+#define TLS13_TOLD 128u		/* the owner's, of TLS13_FAILED */
 
 /* One connection.  `in`, `out` and `who` are for whoever reads and writes its socket; the rest is private. */
 struct tls13 {

@@ -52,6 +52,12 @@ static ssize_t fail(int error)
 
 /* --- reading --- */
 
+/* Of a connection that has failed: that is told once. */
+static ssize_t fault(bool theirs, bool told)
+{
+	return fail(told ? ECONNRESET : theirs ? ECONNABORTED : EPROTO);
+}
+
 static ssize_t read_parked(struct tls_io *io, struct transport *t, struct tls13 *c, char *p, size_t size, size_t n,
 			   struct str *plain, bool *empty)
 {
@@ -63,7 +69,7 @@ static ssize_t read_parked(struct tls_io *io, struct transport *t, struct tls13 
 		n = TLS13_RECORD;
 	for (;;) {
 		if (c->flags & TLS13_FAILED)
-			return fail(EPROTO);
+			return fault(c->flags & TLS13_THEIRS, c->flags & TLS13_TOLD);
 		if (c->flags & TLS13_ENDED)
 			return 0;
 		have = buf_len(c->in);
@@ -73,8 +79,10 @@ static ssize_t read_parked(struct tls_io *io, struct transport *t, struct tls13 
 			size_t want = n < size - have ? n : size - have;
 
 			r = transport_read(t, p + have, want);
-			if (r < 0)
+			if (r < 0) {
+				*empty = false;
 				return -1;
+			}
 			if (r == 0)
 				return fail(ECONNRESET);
 			*empty = (size_t)r < want;
@@ -110,31 +118,59 @@ static ssize_t read_live(struct tls_io *io, struct transport *t, struct tls_live
 		/* what is inside comes first */
 		said = tls_live_read(l, in, false, p, n, &got);
 		if (got) {
+			l->empty = 0;
 			*plain = (struct str){ p, got };
 			*empty = *empty && said == TLS_LIVE_MORE && !l->ended;	/* else there is more inside */
 			return (ssize_t)got;
 		}
 		if (said == TLS_LIVE_BAD)
-			return fail(EPROTO);
+			return fault(tls_live_alerted(l), l->told);
 		if (l->ended)
 			return 0;
+		if (l->empty > TLS_LIVE_EMPTY) {
+			tls_live_weary(l);
+			return fault(false, l->told);
+		}
 		r = transport_read(t, io->in, IN_SIZE);
-		if (r < 0)
+		if (r < 0) {
+			*empty = false;
 			return -1;
+		}
 		if (r == 0)
 			return fail(ECONNRESET);
+		l->empty += (uint32_t)r;
 		*empty = (size_t)r < IN_SIZE;
 		in = (struct str){ io->in, (size_t)r };
 	}
 }
 
+bool tls_io_failed(const struct transport *t, union tls_state s)
+{
+	return t->type == TRANSPORT_TLS13 ? s.parked->flags & TLS13_FAILED : s.live->failed;
+}
+
+const char *tls_io_why(const struct transport *t, union tls_state s)
+{
+	return t->type == TRANSPORT_TLS13 ? tls13_alert_text(s.parked->alert).p : tls_live_why(s.live);
+}
+
 ssize_t tls_io_read(struct tls_io *io, struct transport *t, union tls_state s, void *p, size_t size, size_t n,
 		struct str *plain, bool *empty)
 {
+	ssize_t r;
+
 	*empty = false;
 	*plain = (struct str){0};
-	return t->type == TRANSPORT_TLS13 ? read_parked(io, t, s.parked, p, size, n, plain, empty)
-					  : read_live(io, t, s.live, p, size, n, plain, empty);
+	if (t->type == TRANSPORT_TLS13) {
+		r = read_parked(io, t, s.parked, p, size, n, plain, empty);
+		if (r < 0 && tls_io_failed(t, s))
+			s.parked->flags |= TLS13_TOLD;
+	} else {
+		r = read_live(io, t, s.live, p, size, n, plain, empty);
+		if (r < 0 && tls_io_failed(t, s))
+			s.live->told = true;
+	}
+	return r;
 }
 
 /* --- writing --- */
@@ -255,21 +291,34 @@ ssize_t tls_io_writev(struct tls_io *io, struct transport *t, union tls_state s,
 
 /* --- ending --- */
 
+/* As much as goes, since nobody will try again.  Whether that was all. */
+static bool send_last(struct tls_io *io, struct transport *t, union tls_state s)
+{
+	size_t before;
+	ssize_t left;
+
+	do {
+		before = buf_len(*waiting(t, s));
+		left = tls_io_flush(io, t, s);
+	} while (left > 0 && (size_t)left < before);
+	return left == 0;
+}
+
 void tls_io_finish(struct tls_io *io, struct transport *t, union tls_state s)
 {
 	char alert[TLS13_ALERT];
 	size_t n;
 
-	if (tls_io_flush(io, t, s) != 0)
+	if (!send_last(io, t, s))
 		return;
 	if (t->type == TRANSPORT_TLS) {
 		tls_live_finish(s.live);
-		(void)!tls_io_flush(io, t, s);
+		send_last(io, t, s);
 		return;
 	}
 	n = tls13_finish(io->sh, s.parked, alert);
-	if (n)
-		(void)!send_some(t, alert, n);
+	if (n && buf_append(&s.parked->out, io->budget, alert, n, UINT32_MAX) == OK)
+		send_last(io, t, s);
 }
 
 void tls_io_free(struct tls_io *io, struct transport *t, union tls_state s)

@@ -32,9 +32,15 @@ union tls_state {
 
 /* Reads some `n` bytes of data or a little more: *plain, lent, lies in the `size` bytes at `p`, of which TLS13_RECORD are
  * needed besides `n`.  0 is close_notify; -1: EAGAIN, ECONNRESET when the connection ended without one, EPROTO when a
- * rule of TLS was broken, ENOMEM.  *empty: the socket has nothing more just now. */
+ * rule of TLS was broken, ECONNABORTED when the peer says so by an alert (once each, and ECONNRESET from then on),
+ * ENOMEM.  *empty: the socket has nothing more just now, as a short read tells, unless an end waits behind it. */
 ssize_t tls_io_read(struct tls_io *io, struct transport *t, union tls_state s, void *p, size_t size, size_t n,
 		struct str *plain, bool *empty);
+
+/* Whether a rule of TLS was broken, by one of both sides. */
+bool tls_io_failed(const struct transport *t, union tls_state s);
+/* Which, for logs: behind EPROTO and ECONNABORTED, until anything else is done. */
+const char *tls_io_why(const struct transport *t, union tls_state s);
 
 /* Writes.  What it says was taken has gone to the kernel whole.  Of what was not, a beginning may be sealed
  * already: whoever writes again must begin with the same bytes. */

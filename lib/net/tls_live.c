@@ -68,6 +68,8 @@ static bool keep(struct tls_live *l)
 
 static enum tls_live_said bad(struct tls_live *l)
 {
+	if (!l->failed)
+		l->error = ERR_peek_last_error();
 	l->failed = true;
 	return TLS_LIVE_BAD;
 }
@@ -138,6 +140,19 @@ void tls_live_finish(struct tls_live *l)
 	}
 }
 
+void tls_live_weary(struct tls_live *l)
+{
+	if (!l->failed)
+		l->error = ERR_PACK(ERR_LIB_SSL, 0, SSL_R_TOO_MANY_KEY_UPDATES);
+	l->failed = true;
+}
+
+/* OpenSSL's reasons for alerts of the peer are their numbers and SSL_AD_REASON_OFFSET. */
+bool tls_live_alerted(const struct tls_live *l)
+{
+	return l->failed && ERR_GET_LIB(l->error) == ERR_LIB_SSL && ERR_GET_REASON(l->error) >= SSL_AD_REASON_OFFSET;
+}
+
 bool tls_live_distrusts(const struct tls_live *l)
 {
 	return SSL_get_verify_result(l->ssl) != X509_V_OK;
@@ -145,8 +160,7 @@ bool tls_live_distrusts(const struct tls_live *l)
 
 const char *tls_live_why(const struct tls_live *l)
 {
-	unsigned long e = ERR_peek_last_error();
-	const char *text = e ? ERR_reason_error_string(e) : NULL;
+	const char *text = l->error ? ERR_reason_error_string(l->error) : NULL;
 
 	if (tls_live_distrusts(l))
 		return X509_verify_cert_error_string(SSL_get_verify_result(l->ssl));

@@ -11,6 +11,7 @@
 #include "lib/net/tls13_take.h"
 
 #define TLS_LIVE_OUT (64u * 1024)	/* bytes of records that may wait to be sent, at most */
+#define TLS_LIVE_EMPTY (256u * 1024)	/* bytes of records without any data: four of the largest tickets */
 
 struct tls_live {
 	struct ssl_st *ssl;		/* owned */
@@ -23,6 +24,9 @@ struct tls_live {
 	bool done;			/* hands are shaken */
 	bool ended;			/* close_notify came */
 	bool failed;
+	bool told;			/* the owner's, of that */
+	unsigned long error;		/* OpenSSL's, of that; 0: it has none */
+	uint32_t empty;			/* the owner's: bytes that came since there was data */
 };
 
 /* Takes `ssl` (moved, also when this fails), which has no BIO; NULL: no memory. `park`: it may be parked. */
@@ -49,6 +53,12 @@ size_t tls_live_write(struct tls_live *l, const void *p, size_t n);
 
 /* close_notify into feed.out. */
 void tls_live_finish(struct tls_live *l);
+
+/* Ends it: so much came without data that the peer is after our time (OpenSSL takes KeyUpdates without end). */
+void tls_live_weary(struct tls_live *l);
+
+/* Whether it failed since the peer sent an alert. */
+bool tls_live_alerted(const struct tls_live *l);
 
 /* Whether it failed since the certificate of the peer is not trusted. */
 bool tls_live_distrusts(const struct tls_live *l);

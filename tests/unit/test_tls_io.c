@@ -229,6 +229,11 @@ static void a_cut_is_no_end(void **state)
 		assert_int_equal(write(w->fd, "\x17\x03\x03\x00\x20 0123456789012345678901234567890", 37), 37);
 		assert_int_equal(tls_io_read(&w->io, &w->t, w->s, w->scratch, sizeof w->scratch, 100, &plain, &empty), -1);
 		assert_int_equal(errno, EPROTO);
+		assert_true(tls_io_failed(&w->t, w->s));
+		assert_string_equal(tls_io_why(&w->t, w->s), how == 2 ? "bad_record_mac" :
+			"decryption failed or bad record mac");
+		assert_int_equal(tls_io_read(&w->io, &w->t, w->s, w->scratch, sizeof w->scratch, 100, &plain, &empty), -1);
+		assert_int_equal(errno, ECONNRESET);	/* told once */
 		tls_io_finish(&w->io, &w->t, w->s);	/* bad_record_mac */
 		assert_true(SSL_read(w->peer, w->scratch, 1) <= 0 && SSL_get_error(w->peer, -1) == SSL_ERROR_SSL);
 		world_fini(w);
