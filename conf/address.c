@@ -154,7 +154,7 @@ static const char *inet_parse(struct str s, enum conf_address_use use, struct co
 
 const char *conf_read_address(struct str s, enum conf_address_use use, struct conf_address *out)
 {
-	struct conf_address a = {.pos = out->pos, .path = STR("")};
+	struct conf_address a = {.pos = out->pos, .path = STR(""), .weight = out->weight, .state = out->state};
 	const char *wrong = front_wrong(s, use);
 
 	if (!wrong && use == CONF_USE_ENDPOINT)

@@ -23,6 +23,8 @@ struct conf_pos {
 };
 
 enum conf_address_kind { CONF_INET, CONF_INET6, CONF_UNIX };
+/* Whether an endpoint gets requests. */
+enum conf_state { CONF_READY, CONF_SERVING, CONF_TERMINATING, CONF_DRAIN };
 enum conf_front { CONF_FRONT_NONE, CONF_FRONT_HTTP, CONF_FRONT_HTTPS };
 
 struct conf_address {
@@ -34,6 +36,8 @@ struct conf_address {
 	uint16_t port;		/* host order; a listener may have 0: the kernel picks one */
 	struct str path;	/* of CONF_UNIX; fits sun_path with its NUL */
 	struct str text;	/* as written, without its scheme */
+	uint32_t weight;	/* of an endpoint, as the next */
+	enum conf_state state;
 };
 
 struct conf_cidr {
@@ -174,6 +178,20 @@ struct conf_address_list {
 	size_t count;
 };
 
+enum conf_balance_kind { CONF_BALANCE_LEAST, CONF_BALANCE_ROUND_ROBIN, CONF_BALANCE_HASH, CONF_BALANCE_STICKY };
+enum conf_hash_by { CONF_HASH_ADDRESS, CONF_HASH_HEADER, CONF_HASH_COOKIE, CONF_HASH_QUERY, CONF_HASH_PATH };
+enum conf_same_site { CONF_SAME_SITE_LAX, CONF_SAME_SITE_STRICT, CONF_SAME_SITE_NONE };
+
+/* Which endpoint gets a request. */
+struct conf_balance {
+	enum conf_balance_kind kind;
+	enum conf_hash_by by;		/* of CONF_BALANCE_HASH */
+	struct str name;		/* of the header, cookie or parameter, or of the sticky cookie */
+	uint64_t ttl;			/* of the sticky cookie; 0: as long as the browser runs */
+	enum conf_same_site same_site;
+	struct str key;			/* a secret; empty: one of this process */
+};
+
 struct conf_service {
 	struct conf_pos pos;
 	struct str name;
@@ -183,6 +201,7 @@ struct conf_service {
 	enum conf_host_kind host_kind;
 	struct str host;		/* of CONF_HOST_NAME */
 	uint32_t max_connections;	/* per endpoint and worker; 0: no limit */
+	struct conf_balance balance;
 	enum conf_proxy_out proxy_protocol;
 	struct conf_service_tls tls;
 };

@@ -201,11 +201,29 @@ static void endpoints_check(struct conf_walk *w, const struct conf_address_list 
 			conf_errors_add(w->errors, sorted[i]->pos, "the endpoint `%.60s` is there twice", sorted[i]->text.p);
 }
 
+void conf_read_endpoint(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
+{
+	if (conf_walk_text(w, k, n))
+		address_read(w, n, CONF_USE_ENDPOINT, at);
+}
+
+/* An address, or a map that says more of it; false: it is none. */
+static bool endpoint_read(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, struct conf_address *a)
+{
+	size_t errors = w->errors->count + w->errors->more;
+
+	a->weight = 1;
+	if (n->kind != CONF_NODE_MAP)
+		return conf_walk_text(w, k, n) && address_read(w, n, CONF_USE_ENDPOINT, a);
+	conf_walk_map(w, CONF_ENDPOINT, n, a);
+	return errors == w->errors->count + w->errors->more;
+}
+
 void conf_read_endpoints(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
 {
 	struct conf_address_list list = {0};
-	size_t count;
-	const struct conf_node *c = conf_walk_items(w, k, n, &count);
+	size_t count = 1;
+	const struct conf_node *c = n->kind == CONF_NODE_MAP ? n : conf_walk_items(w, k, n, &count);
 
 	if (count > ENDPOINTS_MAX) {
 		conf_errors_add(w->errors, n->pos, "more than %d endpoints", ENDPOINTS_MAX);
@@ -215,7 +233,7 @@ void conf_read_endpoints(struct conf_walk *w, const struct conf_key *k, const st
 	if (!list.items)
 		return;
 	for (; count; count--, c = c->next)
-		if (conf_walk_text(w, k, c) && address_read(w, c, CONF_USE_ENDPOINT, &list.items[list.count]))
+		if (endpoint_read(w, k, c, &list.items[list.count]))
 			list.count++;
 	endpoints_check(w, &list);
 	*(struct conf_address_list *)at = list;

@@ -35,8 +35,8 @@ static const struct { const char *name, *is; } values[] = {
 	{"address", JSON("anyOf": [{"type": "string", "pattern": "^unix:.|:[0-9]+$"}, {"$ref": "#/$defs/variable"}])},
 	{"endpoint", JSON("anyOf": [{"type": "string", "pattern": "^unix:.|^[hH][tT][tT][pP][sS]?://|:[0-9]+$"},
 		{"$ref": "#/$defs/variable"}])},
-	{"endpoints", JSON("anyOf": [{"$ref": "#/$defs/endpoint"},
-		{"type": "array", "items": {"$ref": "#/$defs/endpoint"}, "maxItems": 10000}])},
+	{"endpoints", JSON("anyOf": [{"$ref": "#/$defs/endpoint"}, {"type": "array", "items": {"anyOf": [
+		{"$ref": "#/$defs/endpoint"}, {"$ref": "#/$defs/endpoint_map"}]}, "maxItems": 10000}])},
 	{"network", JSON("anyOf": [{"type": "string", "pattern": "^unix:$|^[0-9A-Fa-f.:]+(/[0-9]+)?$"},
 		{"$ref": "#/$defs/variable"}])},
 	{"algorithms", JSON("anyOf": [{"type": "string", "pattern": "^[0-9A-Za-z_+!@=.:-]+$"}, {"$ref": "#/$defs/variable"}])},
@@ -60,7 +60,11 @@ static const char *const shapes[CONF_TYPES] = {
 	[CONF_T_TEXT] = JSON("$ref": "#/$defs/text_or_nothing"),
 	[CONF_T_VALUE] = JSON("$ref": "#/$defs/text"),
 	[CONF_T_ADDRESS] = JSON("$ref": "#/$defs/address"),
-	[CONF_T_ENDPOINTS] = JSON("$ref": "#/$defs/endpoints"),
+	[CONF_T_ENDPOINTS] = JSON("anyOf": [{"$ref": "#/$defs/endpoints"}, {"$ref": "#/$defs/endpoint_map"}]),
+	[CONF_T_ENDPOINT] = JSON("$ref": "#/$defs/endpoint"),
+	[CONF_T_HASH_NAME] = JSON("$ref": "#/$defs/text"),
+	[CONF_T_STICKY] = JSON("$ref": "#/$defs/sticky"),
+	[CONF_T_STICKY_KEY] = JSON("anyOf": [{"type": ["string", "number"], "minLength": 16, "maxLength": 256}, {"$ref": "#/$defs/variable"}]),
 	[CONF_T_PROTOCOLS] = JSON("anyOf": [{"enum": ["off"]}, {"$ref": "#/$defs/protocol"},
 		{"type": "array", "items": {"$ref": "#/$defs/protocol"}}]),
 	[CONF_T_HEADER_MAP] = JSON("type": "object", "maxProperties": 100, "propertyNames": {"$ref": "#/$defs/token"},
@@ -205,6 +209,8 @@ static void shape(FILE *to, const struct conf_key *k)
 	static const char *const more[CONF_TYPES] = {	/* beside the words of the key */
 		[CONF_T_WORD] = "",
 		[CONF_T_SINK] = JSON({"type": "string", "pattern": "/"}) ", ",
+		[CONF_T_BALANCE] = JSON({"$ref": "#/$defs/balance"}) ", ",
+		[CONF_T_HASH] = JSON({"$ref": "#/$defs/hash"}) ", ",
 		[CONF_T_BASIC_AUTH] = JSON({"$ref": "#/$defs/basic_auth"}) ", ",
 		[CONF_T_CORS] = JSON({"$ref": "#/$defs/cors"}) ", ",
 		[CONF_T_HOST] = JSON({"type": ["string", "number"], "pattern": "^[^/*]+$"}) ", ",
@@ -342,7 +348,7 @@ static void map_print(FILE *to, enum conf_noun noun, const char *indent)
 	rule(to, noun, is_action, ", \"oneOf\": [", "{\"required\": [", "]}", "]");
 	rule(to, noun, is_matches, ", \"dependentSchemas\": {", "", ": {\"properties\": {", "");
 	rule(to, noun, is_of_match, "", "", ": false", "}}}");
-	if (noun == CONF_PATH || noun == CONF_NEW_PATH)
+	if (noun == CONF_PATH || noun == CONF_NEW_PATH || noun == CONF_BALANCE || noun == CONF_HASH)
 		fputs(", \"minProperties\": 1, \"maxProperties\": 1", to);
 	if (noun == CONF_REDIRECT)
 		fputs(", \"minProperties\": 1", to);

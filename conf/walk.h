@@ -56,9 +56,10 @@ conf_reader conf_read_number, conf_read_flag, conf_read_word, conf_read_status;	
 conf_reader conf_read_token, conf_read_text, conf_read_value, conf_read_sink;		/* value.c */
 conf_reader conf_read_header_map, conf_read_header_names, conf_read_networks, conf_read_protocols;
 conf_reader conf_read_listens, conf_read_address_key;					/* place.c */
-conf_reader conf_read_services, conf_read_endpoints, conf_read_host_mode, conf_read_one_service, conf_read_names;
+conf_reader conf_read_services, conf_read_endpoints, conf_read_endpoint, conf_read_host_mode, conf_read_one_service, conf_read_names;
 conf_reader conf_read_path, conf_read_prefix, conf_read_exact, conf_read_path_regex;	/* match.c */
 conf_reader conf_read_new_prefix, conf_read_new_path, conf_read_new_host, conf_read_methods, conf_read_pairs, conf_read_pattern, conf_read_matches;
+conf_reader conf_read_balance, conf_read_hash, conf_read_hash_name, conf_read_sticky, conf_read_sticky_key;	/* balance.c */
 conf_reader conf_read_rate_limits, conf_read_rate, conf_read_rate_by, conf_read_rate_header;	/* rate.c */
 conf_reader conf_read_basic_auth, conf_read_file, conf_read_header;			/* basic.c */
 conf_reader conf_read_cors, conf_read_origins, conf_read_field_names;				/* cors.c */

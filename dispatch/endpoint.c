@@ -1,5 +1,4 @@
-/* Door: endpoints and the table that interns them, and the choice of one for an
- * exchange.  The table owns its slots and the numbers; an endpoint is owned by
+/* Door: endpoints and the table that interns them.  The table owns its slots and the numbers; an endpoint is owned by
  * those who hold references.  Snapshots are built on one thread while workers let
  * go on others, so the table has a lock; it is taken to make an endpoint and to
  * drop the last reference, never on the way of a request.
@@ -14,7 +13,7 @@
 #include <string.h>
 #include "dispatch/endpoint_table.h"
 #include "dispatch/ids.h"
-#include "dispatch/service.h"
+#include "dispatch/rules.h"
 #include "lib/base/check.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
@@ -376,27 +375,4 @@ bool endpoint_tried_has(const struct endpoint_tried *t, const struct endpoint *e
 		if (t->index[i] == e->index)
 			return true;
 	return false;
-}
-
-struct endpoint *endpoint_pick(const struct service *s, uint32_t *cursor, const struct endpoint_tried *tried)
-{
-	const struct endpoint_set *set = service_set(s);
-	uint32_t n = set->n, start, i, best = 0;
-	int best_rank = -1;
-
-	if (n == 0)
-		return NULL;
-	start = *cursor % n;
-	for (i = 0; i < n && best_rank < 3; i++) {
-		uint32_t at = start + i < n ? start + i : start + i - n;
-		const struct endpoint *e = set->at[at].endpoint;
-		int rank = 2 * endpoint_up(e) + !(tried && endpoint_tried_has(tried, e));
-
-		if (rank > best_rank) {
-			best_rank = rank;
-			best = at;
-		}
-	}
-	*cursor = best + 1;
-	return set->at[best].endpoint;
 }

@@ -89,14 +89,4 @@ struct endpoint_tried {
 void endpoint_tried_add(struct endpoint_tried *t, const struct endpoint *e);
 bool endpoint_tried_has(const struct endpoint_tried *t, const struct endpoint *e);
 
-struct service;
-
-/* The endpoint for the next exchange: round robin over
- * those that are up, or over all when none is up (panic: a guess beats refusing);
- * what is in `tried` (may be NULL) is passed over while there is another.
- * `cursor` belongs to one worker and service, and starts anywhere.  NULL only when
- * the service has no endpoints.  Lent until the end of the turn.  The same arguments and verdicts always give the
- * same answer. */
-struct endpoint *endpoint_pick(const struct service *s, uint32_t *cursor, const struct endpoint_tried *tried);
-
 #endif

@@ -12,10 +12,11 @@
 #include "lib/base/mem.h"
 
 #define HOST_MAX_LEN 512
+#define NAME_MAX_LEN 256	/* of what balancing goes by */
 #define BUCKETS 256
 
 /* Which members lie behind the block as text. */
-static const size_t texts[] = { offsetof(struct rules, host_literal) };
+static const size_t texts[] = { offsetof(struct rules, host_literal), offsetof(struct rules, by_name) };
 
 struct kept {
 	struct kept *next;	/* owned by the table: chain of its bucket */
@@ -55,6 +56,11 @@ enum err rules_check(const struct rules *r, struct snapshot_error *err)
 	if (r->host == SERVICE_HOST_LITERAL &&
 	    (r->host_literal.n == 0 || r->host_literal.n > HOST_MAX_LEN || !text_host(r->host_literal)))
 		return snapshot_error_set(err, ERR_SYNTAX, "the host to send is not a host name");
+	if (r->balance > BALANCE_STICKY || r->by > BALANCE_BY_PATH || r->same_site > SAME_SITE_NONE)
+		return snapshot_error_set(err, ERR_SYNTAX, "unknown way %u of balancing", r->balance);
+	if ((r->balance == BALANCE_STICKY || (r->balance == BALANCE_HASH && r->by != BALANCE_BY_ADDRESS && r->by != BALANCE_BY_PATH)) &&
+	    (r->by_name.n == 0 || r->by_name.n > NAME_MAX_LEN || !text_value(r->by_name)))
+		return snapshot_error_set(err, ERR_SYNTAX, "what balancing goes by has no proper name");
 	return OK;
 }
 
@@ -73,7 +79,9 @@ bool rules_same(const struct rules *a, const struct rules *b)
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		if (!str_eq(text_of(a, i), text_of(b, i)))
 			return false;
-	return a->max_connections == b->max_connections && a->host == b->host && a->proxy == b->proxy;
+	return a->max_connections == b->max_connections && a->host == b->host && a->proxy == b->proxy &&
+	       a->balance == b->balance && a->by == b->by && a->same_site == b->same_site && a->ttl_s == b->ttl_s &&
+	       a->sticky_key.k0 == b->sticky_key.k0 && a->sticky_key.k1 == b->sticky_key.k1;
 }
 
 static struct kept *kept_new(const struct rules *r)

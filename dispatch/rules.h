@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "dispatch/error.h"
 #include "lib/base/err.h"
+#include "lib/base/hash.h"
 #include "lib/base/str.h"
 
 /* What Host the upstream sees. */
@@ -19,13 +20,25 @@ enum service_host {
 /* The PROXY protocol header that a connection to it begins with. */
 enum service_proxy { SERVICE_PROXY_OFF, SERVICE_PROXY_V1, SERVICE_PROXY_V2 };
 
+/* Who gets the next request: balance.h. */
+enum balance_kind { BALANCE_LEAST, BALANCE_ROUND_ROBIN, BALANCE_HASH, BALANCE_STICKY };
+/* What BALANCE_HASH goes by. */
+enum balance_by { BALANCE_BY_ADDRESS, BALANCE_BY_HEADER, BALANCE_BY_COOKIE, BALANCE_BY_QUERY, BALANCE_BY_PATH };
+enum same_site { SAME_SITE_LAX, SAME_SITE_STRICT, SAME_SITE_NONE };
+
 /* All zero is a service that asks for nothing.  Whoever adds a member adds it to rules_same in rules.c;
  * a `struct str` also to the texts there. */
 struct rules {
 	uint32_t max_connections;	/* per endpoint and worker; 0: no limit */
 	uint8_t host;			/* enum service_host */
 	uint8_t proxy;			/* enum service_proxy */
+	uint8_t balance;		/* enum balance_kind */
+	uint8_t by;			/* enum balance_by */
+	uint8_t same_site;		/* enum same_site, of the sticky cookie */
+	uint32_t ttl_s;			/* of the sticky cookie; 0: as long as the browser runs */
+	struct hash_key sticky_key;	/* under which its values are made */
 	struct str host_literal;	/* "" unless SERVICE_HOST_LITERAL */
+	struct str by_name;		/* of the header, cookie or parameter, or of the sticky cookie */
 };
 
 struct rules_table;

@@ -21,8 +21,8 @@ static enum err spec_check(const struct service_spec *spec, struct snapshot_erro
 	for (i = 0; i < spec->n_endpoints; i++) {
 		if (!endpoint_address_valid(&spec->endpoints[i].address))
 			return snapshot_error_set(err, ERR_SYNTAX, "endpoint %u has no usable address", i);
-		if (spec->endpoints[i].weight == 0)
-			return snapshot_error_set(err, ERR_SYNTAX, "endpoint %u has weight 0", i);
+		if (spec->endpoints[i].state > ENDPOINT_DRAIN)
+			return snapshot_error_set(err, ERR_SYNTAX, "endpoint %u has the unknown state %u", i, spec->endpoints[i].state);
 	}
 	return rules_check(&spec->rules, err);
 }
@@ -41,6 +41,23 @@ static void set_empty(struct endpoint_set *set)
 		endpoint_unref(set->at[--set->n].endpoint);
 }
 
+/* What balancing would else have to look for at each request. */
+static void set_look(struct endpoint_set *set)
+{
+	uint16_t most = 0;
+
+	set->equal = set->n > 0 && set->at[0].weight;
+	for (uint32_t i = 0; i < set->n; i++) {
+		const struct service_endpoint *e = &set->at[i];
+
+		set->equal = set->equal && e->state == ENDPOINT_READY && e->weight == set->at[0].weight;
+		if (e->state == ENDPOINT_READY && e->weight > most)
+			most = e->weight;
+	}
+	for (set->bits = 0; most >> set->bits; set->bits++)
+		;
+}
+
 static enum err set_fill(struct endpoint_set *set, struct endpoint_table *t, const struct service_endpoint_spec *e, uint32_t n)
 {
 	for (set->n = 0; set->n < n; set->n++) {
@@ -51,8 +68,11 @@ static enum err set_fill(struct endpoint_set *set, struct endpoint_table *t, con
 			set_empty(set);
 			return ERR_MEM;
 		}
+		to->id = endpoint_id(to->endpoint);
 		to->weight = e[set->n].weight;
+		to->state = e[set->n].state;
 	}
+	set_look(set);
 	return OK;
 }
 
@@ -125,7 +145,7 @@ bool service_is(const struct service *s, const struct service_spec *spec)
 	if (!str_eq(service_name(s), spec->name) || !rules_same(s->rules, &spec->rules) || set->n != spec->n_endpoints)
 		return false;
 	for (i = 0; i < set->n; i++)
-		if (set->at[i].weight != spec->endpoints[i].weight ||
+		if (set->at[i].weight != spec->endpoints[i].weight || set->at[i].state != spec->endpoints[i].state ||
 		    !endpoint_address_valid(&spec->endpoints[i].address) ||
 		    !endpoint_is(set->at[i].endpoint, &spec->endpoints[i].address))
 			return false;

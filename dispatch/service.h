@@ -12,9 +12,18 @@
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 
+/* Whether an endpoint gets requests; in the order in which they are preferred.  The conditions of an EndpointSlice, as one word. */
+enum endpoint_state {
+	ENDPOINT_READY,
+	ENDPOINT_SERVING,	/* it would answer, but does not want to: when none is ready */
+	ENDPOINT_TERMINATING,	/* it answers until it is gone: when no other is left */
+	ENDPOINT_DRAIN,		/* only what has its session there */
+};
+
 struct service_endpoint_spec {
 	struct endpoint_address address;
-	uint16_t weight;	/* at least 1 */
+	uint16_t weight;	/* its share is that of the sum; 0: nothing that is new */
+	uint8_t state;		/* enum endpoint_state */
 };
 
 struct service_spec {		/* everything in it is borrowed */
@@ -26,13 +35,17 @@ struct service_spec {		/* everything in it is borrowed */
 
 struct service_endpoint {
 	struct endpoint *endpoint;	/* owned reference */
-	uint16_t weight;		/* all are treated as equal today */
+	uint32_t id;			/* endpoint_id: balancing reads it here */
+	uint16_t weight;
+	uint8_t state;			/* enum endpoint_state */
 };
 
 /* Whom a service consists of at one time; never changes. */
 struct endpoint_set {
 	uint32_t n;
 	bool inner;			/* it lies in the service's own block */
+	bool equal;			/* there are some, all ready, and of one weight that is not 0 */
+	uint8_t bits;			/* of the largest weight of one that is ready; 0: none is, or can be chosen */
 	struct service_endpoint at[];
 };
 

@@ -75,6 +75,7 @@ struct exchange {
 	bool reused;		/* the upstream connection had served before */
 	bool client_fin;	/* the client ended its side of a tunnel */
 	bool up_fin;		/* the upstream ended its side of a tunnel */
+	bool https;		/* of a sticky service: what the client speaks, as far as a trusted peer says */
 	bool client_closing;	/* the client's connection ends with this exchange */
 	bool write_failed;	/* the upstream takes no more of the request; it may have answered */
 	bool cut;		/* the answer ended before it was whole: the client must be able to tell */

@@ -7,6 +7,7 @@
 #include "proxy/forward.h"
 
 #include "lib/base/num.h"
+#include "proxy/affinity.h"
 #include "proxy/client.h"
 
 #define REQUEST_ID_MAX 128
@@ -380,6 +381,8 @@ static enum cause complete_answer(struct exchange *x, struct head *h, bool edits
 
 enum cause forward_answer(struct exchange *x, struct head *h)
 {
+	if (x->lease.service->rules->balance == BALANCE_STICKY && affinity_answer(x, h) != OK)
+		return CAUSE_ANSWER_HEAD_SIZE;
 	return complete_answer(x, h, true);
 }
 

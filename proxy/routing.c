@@ -1,12 +1,13 @@
 /* routing: see routing.h.
  *
- * Reads the snapshot and the worker's cursors; keeps nothing but what it notes in the exchange:
+ * Reads the snapshot; keeps nothing but what it notes in the exchange:
  * references to the route and to the endpoint, and x->head. */
 #include "proxy/routing.h"
 
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "lib/base/path.h"
+#include "proxy/affinity.h"
 #include "proxy/forward.h"
 #include "proxy/peer.h"
 #include "proxy/pool.h"
@@ -162,28 +163,9 @@ static bool may_upgrade(const struct exchange *x, struct str protocol)
 
 /* --- choosing an endpoint --- */
 
-static uint32_t *cursor_of(struct worker *w, const struct service *s)
-{
-	uint32_t n = w->n_cursors ? w->n_cursors : 8, *grown;
-
-	if (s->index < w->n_cursors)
-		return &w->cursors[s->index];
-	while (n <= s->index)
-		n *= 2;
-	grown = mem_realloc(w->cursors, n * sizeof *grown);
-	if (!grown)
-		return NULL;
-	/* workers start at different endpoints, so that the first requests spread */
-	for (uint32_t i = w->n_cursors; i < n; i++)
-		grown[i] = w->index;
-	w->cursors = grown;
-	w->n_cursors = n;
-	return &w->cursors[s->index];
-}
-
 /* An endpoint whose connections are all busy makes the request wait: another one is taken, if there is one that is up
  * and has room. */
-static struct endpoint *prefer_free(const struct lease *l, struct endpoint *first, struct endpoint_tried passed, uint32_t *cursor)
+static struct endpoint *prefer_free(const struct lease *l, struct endpoint *first, struct endpoint_tried passed)
 {
 	unsigned max = l->service->rules->max_connections;
 	uint32_t n = service_set(l->service)->n;
@@ -193,21 +175,17 @@ static struct endpoint *prefer_free(const struct lease *l, struct endpoint *firs
 		if (!pool_full(l->w, e, max))
 			break;
 		endpoint_tried_add(&passed, e);
-		e = endpoint_pick(l->service, cursor, &passed);
+		e = balance_pick(&l->w->balance, l->service, l->key, &passed);
 	}
 	return endpoint_up(e) && !pool_full(l->w, e, max) ? e : first;
 }
 
 enum cause routing_pick(struct lease *l, const struct endpoint_tried *tried)
 {
-	uint32_t *cursor = cursor_of(l->w, l->service);
-	struct endpoint *e;
+	struct endpoint *e = balance_pick(&l->w->balance, l->service, l->key, tried);
 
-	if (!cursor)
-		return CAUSE_NO_MEMORY;
-	e = endpoint_pick(l->service, cursor, tried);
 	if (e && l->service->rules->max_connections)
-		e = prefer_free(l, e, *tried, cursor);
+		e = prefer_free(l, e, *tried);
 	if (!e)
 		return CAUSE_NO_ENDPOINT;
 	lease_aim(l, e);
@@ -323,6 +301,8 @@ enum cause routing_prepare(struct exchange *x, struct head *h)
 		return CAUSE_BODY_LIMIT;
 	if (h->upgrade.n && !may_upgrade(x, h->upgrade))
 		h->upgrade.n = 0;
+	if (x->lease.service->rules->balance >= BALANCE_HASH)
+		x->lease.key = affinity_of(x, h);
 	cause = routing_pick(&x->lease, &x->tried);
 	if (cause == CAUSE_NONE)
 		cause = make_head(x, h);

@@ -186,6 +186,39 @@ void settings_free(struct settings *s)
 
 /* --- the snapshot --- */
 
+/* Without a key of the configuration the values are of this process alone. */
+static struct hash_key sticky_key(struct str secret)
+{
+	static const struct hash_key one = { UINT64_C(0x737469636b792031), 1 }, two = { UINT64_C(0x737469636b792032), 2 };
+
+	if (!secret.n)
+		return (struct hash_key){ hash_str(STR("sticky 1")), hash_str(STR("sticky 2")) };
+	return (struct hash_key){ hash_keyed(one, secret), hash_keyed(two, secret) };
+}
+
+static void balance_of(struct rules *r, const struct conf_balance *c)
+{
+	static const uint8_t kinds[] = {
+		[CONF_BALANCE_LEAST] = BALANCE_LEAST, [CONF_BALANCE_ROUND_ROBIN] = BALANCE_ROUND_ROBIN,
+		[CONF_BALANCE_HASH] = BALANCE_HASH, [CONF_BALANCE_STICKY] = BALANCE_STICKY,
+	};
+	static const uint8_t bys[] = {
+		[CONF_HASH_ADDRESS] = BALANCE_BY_ADDRESS, [CONF_HASH_HEADER] = BALANCE_BY_HEADER,
+		[CONF_HASH_COOKIE] = BALANCE_BY_COOKIE, [CONF_HASH_QUERY] = BALANCE_BY_QUERY, [CONF_HASH_PATH] = BALANCE_BY_PATH,
+	};
+	static const uint8_t sites[] = {
+		[CONF_SAME_SITE_LAX] = SAME_SITE_LAX, [CONF_SAME_SITE_STRICT] = SAME_SITE_STRICT, [CONF_SAME_SITE_NONE] = SAME_SITE_NONE,
+	};
+
+	r->balance = kinds[c->kind];
+	r->by = bys[c->by];
+	r->same_site = sites[c->same_site];
+	r->ttl_s = clamp32(c->ttl / 1000);
+	r->by_name = c->name;
+	if (c->kind == CONF_BALANCE_STICKY)
+		r->sticky_key = sticky_key(c->key);
+}
+
 static struct rules rules_of(const struct conf_service *c)
 {
 	struct rules r = { .max_connections = c->max_connections };
@@ -196,6 +229,7 @@ static struct rules rules_of(const struct conf_service *c)
 	} else {
 		r.host = c->host_kind == CONF_HOST_ENDPOINT ? SERVICE_HOST_ENDPOINT : SERVICE_HOST_KEEP;
 	}
+	balance_of(&r, &c->balance);
 	r.proxy = c->proxy_protocol == CONF_PROXY_OUT_V1 ? SERVICE_PROXY_V1 :
 		  c->proxy_protocol == CONF_PROXY_OUT_V2 ? SERVICE_PROXY_V2 : SERVICE_PROXY_OFF;
 	return r;
@@ -213,7 +247,8 @@ static struct service_spec service_of(struct arena *a, const struct conf_service
 		const struct conf_address *from = &c->endpoints.items[i];
 
 		memset(&e[i], 0, sizeof e[i]);
-		e[i].weight = 1;
+		e[i].weight = (uint16_t)from->weight;
+		e[i].state = (uint8_t)from->state;	/* the same order */
 		e[i].address.tls = tls;
 		e[i].address.family = from->kind == CONF_UNIX ? ENDPOINT_UNIX :
 				      from->kind == CONF_INET6 ? ENDPOINT_IP6 : ENDPOINT_IP4;

@@ -14,6 +14,7 @@
 #include "lib/base/check.h"
 #include "lib/net/socket.h"
 #include "proxy/access.h"
+#include "proxy/affinity.h"
 #include "proxy/answer.h"
 #include "proxy/exchange.h"
 #include "proxy/log.h"
@@ -247,6 +248,7 @@ void stream_begin(struct worker *w, struct conn *c, struct service *service, str
 	COUNT(w, streams);
 	c->t.state = CONN_STREAM;
 	c->work.stream = s;
+	s->lease.key = affinity_of_conn(service, c);
 	cause = routing_pick(&s->lease, &s->u.tried);
 	if (cause == CAUSE_NONE && name.n && buf_append(&s->name, &w->budget, name.p, name.n, UINT32_MAX) != OK)
 		cause = CAUSE_NO_MEMORY;

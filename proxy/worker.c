@@ -643,6 +643,7 @@ static void tell_verdict(void *arg)
 struct worker *worker_new(struct server *server, const struct settings *settings, struct snapshot *snapshot, unsigned index)
 {
 	struct worker *w = mem_zalloc(sizeof *w);
+	uint64_t seed;
 
 	if (!w)
 		return NULL;
@@ -656,8 +657,9 @@ struct worker *worker_new(struct server *server, const struct settings *settings
 	make_lists(w);
 	w->encoders = (struct encode_room){ .budget = &w->budget, .limit = settings->compress };
 	clock_read(w);
-	if (getrandom(w->id_seed, sizeof w->id_seed, 0) != sizeof w->id_seed)
+	if (getrandom(w->id_seed, sizeof w->id_seed, 0) != sizeof w->id_seed || getrandom(&seed, sizeof seed, 0) != sizeof seed)
 		goto fail;
+	balance_init(&w->balance, seed);
 	w->scratch_size = power_of_two(WORKER_READ_LARGE + TLS13_RECORD);
 	w->scratch = mem_pages(w->scratch_size);
 	w->vec_scratch = mem_pages(VEC_SCRATCH);
@@ -707,7 +709,7 @@ void worker_free(struct worker *w)
 	mem_free(w->acceptors);
 	mem_free(w->ready);
 	mem_free(w->pools);
-	mem_free(w->cursors);
+	balance_fini(&w->balance);
 	snapshot_unref(w->snapshot);
 	slab_fini(&w->conns);
 	slab_fini(&w->upstreams);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "dispatch/balance.h"
 #include "lib/base/slab.h"
 #include "lib/base/ttl.h"
 #include "lib/http/encode.h"
@@ -114,8 +115,7 @@ struct worker {
 	struct pool *dirty;		/* pools to hand out connections of, or to free */
 	struct pool **pools;		/* owned: by the endpoint's index, made at first use */
 	uint32_t n_pools;
-	uint32_t *cursors;		/* owned: round robin, by the service's index */
-	uint32_t n_cursors;
+	struct balance balance;		/* who gets the next request */
 
 	size_t peak;			/* connections open at most since memory was last given back */
 	bool short_of_fds;		/* exchanges wait since no descriptor was left */

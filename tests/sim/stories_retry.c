@@ -119,9 +119,9 @@ static void host_of_each_endpoint(void)
 }
 
 #define CONF_HOSTS CONF_PLAIN CONF_TIMES "routes: [{service: three}]\n" \
-	"services: {three: {endpoints: ['127.0.0.1:9001', '127.0.0.1:9002', '127.0.0.1:9003'], host: endpoint}}\n"
+	"services: {three: {endpoints: ['127.0.0.1:9001', '127.0.0.1:9002', '127.0.0.1:9003'], host: endpoint, balance: round_robin}}\n"
 #define CONF_THREE CONF_PLAIN CONF_TIMES "routes: [{service: three}]\n" \
-	"services: {three: ['127.0.0.1:9001', '127.0.0.1:9002', '127.0.0.1:9003']}\n"
+	"services: {three: {endpoints: ['127.0.0.1:9001', '127.0.0.1:9002', '127.0.0.1:9003'], balance: round_robin}}\n"
 
 const struct story stories_retry[] = {
 	{ "first-piece-is-kept", NULL, first_piece_is_kept },

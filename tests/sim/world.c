@@ -108,6 +108,7 @@ bool world_begin(const char *conf, uint64_t seed)
 	if (world.server.loop && load(conf ? conf : CONF_DEFAULT)) {
 		world.w = worker_new(&world.server, world.settings, world.snapshot, 0);
 		if (world.w) {
+			world.w->balance.random = 0;	/* every run makes the same choices */
 			if (listen_all())
 				return true;
 			worker_free(world.w);

@@ -54,8 +54,8 @@ extern struct world world;
 #define CONF_SERVICES \
 	"services:\n" \
 	"  origin: 127.0.0.1:9001\n" \
-	"  pair: [127.0.0.1:9001, 127.0.0.1:9002]\n" \
-	"  named: {endpoints: [127.0.0.1:9003, 127.0.0.1:9004], host: endpoint}\n" \
+	"  pair: {endpoints: [127.0.0.1:9001, 127.0.0.1:9002], balance: round_robin}\n" \
+	"  named: {endpoints: [127.0.0.1:9003, 127.0.0.1:9004], host: endpoint, balance: round_robin}\n" \
 	"  none: []\n"
 #define CONF_DEFAULT CONF_PLAIN CONF_TIMES CONF_ROUTES CONF_SERVICES
 

@@ -214,84 +214,8 @@ static struct service *service_of(struct endpoint_table *t, uint32_t n)
 	struct service_spec spec = {.name = STR("s"), .endpoints = e, .n_endpoints = n};
 
 	for (uint32_t i = 0; i < n; i++)
-		e[i] = (struct service_endpoint_spec){ip4((uint8_t)i, 80), 1};
+		e[i] = (struct service_endpoint_spec){ip4((uint8_t)i, 80), 1, ENDPOINT_READY};
 	return service_new(t, &spec, NULL);
-}
-
-static void set_down(struct service *s, uint32_t at, bool down)
-{
-	atomic_store(&service_set(s)->at[at].endpoint->verdict, down ? VERDICT_DOWN | 1 : 0);
-}
-
-/* The places picked in a row, as digits. */
-static const char *picks(const struct service *s, uint32_t *cursor, const struct endpoint_tried *tried, unsigned n)
-{
-	static char out[32];
-
-	for (unsigned i = 0; i < n; i++) {
-		struct endpoint *e = endpoint_pick(s, cursor, tried);
-		uint32_t at = 0;
-
-		while (service_set(s)->at[at].endpoint != e)
-			at++;
-		out[i] = (char)('0' + at);
-	}
-	out[n] = 0;
-	return out;
-}
-
-static void picks_in_turn(void **state)
-{
-	struct endpoint_table *t = endpoint_table_new();
-	struct service *none = service_of(t, 0), *s = service_of(t, 4);
-	struct endpoint_tried tried = {0};
-	uint32_t cursor = 0;
-
-	(void)state;
-	assert_null(endpoint_pick(none, &cursor, NULL));
-	assert_string_equal(picks(s, &cursor, NULL, 9), "012301230");
-	cursor = UINT32_MAX;
-	assert_string_equal(picks(s, &cursor, &tried, 4), "3012");
-	set_down(s, 1, true);
-	cursor = 0;
-	assert_string_equal(picks(s, &cursor, NULL, 7), "0230230");
-	for (uint32_t i = 0; i < 4; i++)
-		set_down(s, i, true);
-	cursor = 2;
-	assert_string_equal(picks(s, &cursor, NULL, 5), "23012");
-	set_down(s, 2, false);
-	assert_string_equal(picks(s, &cursor, NULL, 3), "222");
-	service_unref(none);
-	service_unref(s);
-	endpoint_table_free(t);
-}
-
-static void what_was_tried_is_avoided(void **state)
-{
-	struct endpoint_table *t = endpoint_table_new();
-	struct service *s = service_of(t, 3);
-	struct endpoint_tried tried = {0};
-	uint32_t cursor = 0;
-
-	(void)state;
-	endpoint_tried_add(&tried, service_set(s)->at[0].endpoint);
-	assert_true(endpoint_tried_has(&tried, service_set(s)->at[0].endpoint));
-	assert_false(endpoint_tried_has(&tried, service_set(s)->at[1].endpoint));
-	assert_string_equal(picks(s, &cursor, &tried, 4), "1212");
-	set_down(s, 1, true);
-	assert_string_equal(picks(s, &cursor, &tried, 2), "22");
-	endpoint_tried_add(&tried, service_set(s)->at[2].endpoint);
-	cursor = 0;
-	assert_string_equal(picks(s, &cursor, &tried, 3), "020");	/* up though tried, before down */
-	set_down(s, 0, true);
-	set_down(s, 2, true);
-	cursor = 0;
-	assert_string_equal(picks(s, &cursor, &tried, 2), "11");	/* all down: what is not tried */
-	endpoint_tried_add(&tried, service_set(s)->at[1].endpoint);
-	cursor = 0;
-	assert_string_equal(picks(s, &cursor, &tried, 3), "012");
-	service_unref(s);
-	endpoint_table_free(t);
 }
 
 static void tried_remembers_the_last_few(void **state)
@@ -312,8 +236,11 @@ static void tried_remembers_the_last_few(void **state)
 static void services(void **state)
 {
 	struct endpoint_table *t = endpoint_table_new();
-	struct service_endpoint_spec e[2] = {{ip4(1, 80), 1}, {ip4(2, 80), 5}};
-	const struct service_spec spec = {STR("shop"), {7, SERVICE_HOST_LITERAL, SERVICE_PROXY_OFF, STR("shop.internal")}, e, 2};
+	struct service_endpoint_spec e[2] = {{ip4(1, 80), 1, 0}, {ip4(2, 80), 5, 0}};
+	const struct service_spec spec = {
+		.name = STR("shop"), .endpoints = e, .n_endpoints = 2,
+		.rules = {.max_connections = 7, .host = SERVICE_HOST_LITERAL, .host_literal = STR("shop.internal")},
+	};
 	struct service_spec other;
 	struct service *s = service_new(t, &spec, NULL), *second;
 
@@ -340,6 +267,9 @@ static void services(void **state)
 	e[1].weight = 6;
 	assert_false(service_is(s, &spec));
 	e[1].weight = 5;
+	e[1].state = ENDPOINT_DRAIN;
+	assert_false(service_is(s, &spec));
+	e[1].state = ENDPOINT_READY;
 	e[0].address.port = 81;
 	assert_false(service_is(s, &spec));
 	service_unref(service_ref(s));
@@ -354,7 +284,7 @@ static void services(void **state)
 static void a_set_is_replaced(void **state)
 {
 	struct endpoint_table *t = endpoint_table_new();
-	const struct service_endpoint_spec next[] = {{ip4(1, 80), 1}, {ip4(9, 80), 2}, {ip4(10, 80), 1}};
+	const struct service_endpoint_spec next[] = {{ip4(1, 80), 1, 0}, {ip4(9, 80), 2, 0}, {ip4(10, 80), 1, 0}};
 	struct service *s = service_of(t, 2);
 	struct endpoint *kept = service_set(s)->at[1].endpoint;
 	struct endpoint_set *old, *empty = endpoint_set_new(t, NULL, 0);
@@ -368,7 +298,6 @@ static void a_set_is_replaced(void **state)
 	endpoint_set_free(old);
 	assert_int_equal(endpoint_table_live(t), 3);
 	old = service_swap(s, empty);
-	assert_null(endpoint_pick(s, &(uint32_t){0}, NULL));
 	endpoint_set_free(old);
 	endpoint_set_free(NULL);
 	assert_int_equal(endpoint_table_live(t), 0);
@@ -378,14 +307,14 @@ static void a_set_is_replaced(void **state)
 
 static void refused_services(void **state)
 {
-	static const struct service_endpoint_spec no_port[] = {{{ENDPOINT_IP4, 0, {1}, NULL, 0}, 1}},
-		no_weight[] = {{{ENDPOINT_IP4, 1, {1}, NULL, 0}, 0}};
+	static const struct service_endpoint_spec no_port[] = {{{ENDPOINT_IP4, 0, {1}, NULL, 0}, 1, 0}},
+		no_state[] = {{{ENDPOINT_IP4, 1, {1}, NULL, 0}, 1, 4}};
 	static const struct { struct service_spec spec; const char *text; } rows[] = {
 		{{.name = {"", 0}}, "printable name"}, {{.name = {"a\nb", 3}}, "printable name"}, {{.name = {"a", 1}, .rules = {.host = 3}}, "policy 3"},
 		{{.name = {"a", 1}, .rules = {.host = SERVICE_HOST_LITERAL}}, "not a host name"},
 		{{.name = {"a", 1}, .rules = {.host = SERVICE_HOST_LITERAL, .host_literal = {"a\r\nb", 4}}}, "not a host name"},
 		{{.name = {"a", 1}, .endpoints = no_port, .n_endpoints = 1}, "endpoint 0 has no usable address"},
-		{{.name = {"a", 1}, .endpoints = no_weight, .n_endpoints = 1}, "endpoint 0 has weight 0"},
+		{{.name = {"a", 1}, .endpoints = no_state, .n_endpoints = 1}, "endpoint 0 has the unknown state 4"},
 	};
 	struct endpoint_table *t = endpoint_table_new();
 
@@ -469,8 +398,6 @@ int main(void)
 		cmocka_unit_test(numbers_are_dense_and_used_again),
 		cmocka_unit_test(coming_and_going),
 		cmocka_unit_test(ids_follow_from_the_address),
-		cmocka_unit_test(picks_in_turn),
-		cmocka_unit_test(what_was_tried_is_avoided),
 		cmocka_unit_test(tried_remembers_the_last_few),
 		cmocka_unit_test(services),
 		cmocka_unit_test(a_set_is_replaced),

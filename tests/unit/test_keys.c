@@ -36,6 +36,8 @@ static const char *const samples[CONF_TYPES] = {
 	[CONF_T_TLS_FILE] = "/zz.pem", [CONF_T_CIPHERS] = "[ZZ, YY]", [CONF_T_TLS_NAME] = "zz.test",
 	[CONF_T_CERTIFICATES] = "[{cert: a, key: b}]", [CONF_T_CLIENT_CERTIFICATES] = "{ca: a}",
 	[CONF_T_TICKETS] = "{key_file: a}", [CONF_T_LISTEN_TLS] = "{certificates: {cert: a, key: b}}",
+	[CONF_T_ENDPOINT] = "'127.0.0.1:1'", [CONF_T_BALANCE] = "{hash: address}", [CONF_T_HASH] = "path", [CONF_T_HASH_NAME] = "zz",
+	[CONF_T_STICKY] = "{cookie: zz}", [CONF_T_STICKY_KEY] = "zzzzzzzzzzzzzzzz",
 	[CONF_T_SERVICE_TLS] = "{name: zz.test}", [CONF_T_HSTS] = "on",
 };
 
@@ -46,7 +48,8 @@ static const char *const holds[CONF_TYPES][2] = {
 	[CONF_T_QUERY_PAIRS] = {"{zz: {", "}}"}, [CONF_T_PATH] = {"{", "}"}, [CONF_T_MAP] = {"{", "}"},
 	[CONF_T_DEFAULTS] = {"{", "}"}, [CONF_T_RATE_LIMITS] = {"[{", "}]"}, [CONF_T_RATE_BY] = {"{", "}"},
 	[CONF_T_BASIC_AUTH] = {"{", "}"}, [CONF_T_CORS] = {"{", "}"},
-	[CONF_T_COMPRESS] = {"{", "}"},
+	[CONF_T_COMPRESS] = {"{", "}"}, [CONF_T_ENDPOINTS] = {"[{", "}]"}, [CONF_T_BALANCE] = {"{", "}"}, [CONF_T_HASH] = {"{", "}"},
+	[CONF_T_STICKY] = {"{", "}"},
 	[CONF_T_CERTIFICATES] = {"[{", "}]"}, [CONF_T_CLIENT_CERTIFICATES] = {"{", "}"}, [CONF_T_TICKETS] = {"{", "}"},
 	[CONF_T_LISTEN_TLS] = {"{", "}"}, [CONF_T_SERVICE_TLS] = {"{", "}"}, [CONF_T_HSTS] = {"{", "}"},
 };
@@ -78,6 +81,8 @@ static const char *company(enum conf_noun noun, const char *key)
 		return "host: zz.test";
 	if (noun == CONF_SERVICE_TLS)
 		return strcmp(key, "crl") == 0 ? "ca: zz" : strcmp(key, "key") == 0 ? "cert: zz" : strcmp(key, "cert") == 0 ? "key: zz" : "";
+	if (noun == CONF_BALANCE && !*key)
+		return "hash: address";
 	if (noun == CONF_HSTS && strcmp(key, "preload") == 0)
 		return "include_subdomains: on";
 	for (unsigned i = 0; i < sizeof actions / sizeof actions[0]; i++)
@@ -373,6 +378,8 @@ static bool value_same(const struct conf_key *k, const void *a, const void *b)
 		return basic_auths_same(a, b);
 	case CONF_T_CORS:
 		return cors_same(a, b);
+	case CONF_T_BALANCE:
+		return ((const struct conf_balance *)a)->kind == ((const struct conf_balance *)b)->kind;
 	default:
 		return true;
 	}
@@ -388,7 +395,10 @@ static const char *base_of(const struct conf *c, enum conf_noun noun)
 		return base;
 	switch (k->type) {
 	case CONF_T_MAP: case CONF_T_BASIC_AUTH: case CONF_T_CORS: case CONF_T_COMPRESS:
+	case CONF_T_BALANCE: case CONF_T_HASH: case CONF_T_STICKY:
 		return base + k->at;
+	case CONF_T_ENDPOINTS:
+		return c->services->endpoints.count ? (const char *)c->services->endpoints.items : NULL;
 	case CONF_T_LISTENS:
 		return (const char *)c->listens;
 	case CONF_T_SERVICES:

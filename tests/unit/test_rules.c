@@ -40,6 +40,13 @@ static bool change(struct rules *r, unsigned i)
 	case 1: r->host = SERVICE_HOST_ENDPOINT; return true;
 	case 2: r->proxy = SERVICE_PROXY_V2; return true;
 	case 3: r->host_literal = STR("a"); return true;
+	case 4: r->balance = BALANCE_ROUND_ROBIN; return true;
+	case 5: r->by = BALANCE_BY_COOKIE; return true;
+	case 6: r->same_site = SAME_SITE_NONE; return true;
+	case 7: r->ttl_s = 1; return true;
+	case 8: r->sticky_key.k0 = 1; return true;
+	case 9: r->sticky_key.k1 = 1; return true;
+	case 10: r->by_name = STR("a"); return true;
 	default: return false;
 	}
 }
@@ -75,6 +82,18 @@ static void what_makes_no_sense_is_refused(void **state)
 	assert_int_equal(rules_check(&r, NULL), ERR_SYNTAX);
 	r.host_literal = STR("a.example:80");
 	assert_int_equal(rules_check(&r, NULL), OK);
+	r = (struct rules){.balance = BALANCE_STICKY};
+	assert_int_equal(rules_check(&r, NULL), ERR_SYNTAX);
+	r.by_name = STR("a\nb");
+	assert_int_equal(rules_check(&r, NULL), ERR_SYNTAX);
+	r.by_name = STR("home");
+	assert_int_equal(rules_check(&r, NULL), OK);
+	r = (struct rules){.balance = BALANCE_HASH, .by = BALANCE_BY_HEADER};
+	assert_int_equal(rules_check(&r, NULL), ERR_SYNTAX);
+	r.by = BALANCE_BY_ADDRESS;
+	assert_int_equal(rules_check(&r, NULL), OK);
+	r.balance = 4;
+	assert_int_equal(rules_check(&r, NULL), ERR_SYNTAX);
 }
 
 int main(void)

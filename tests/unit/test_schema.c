@@ -123,6 +123,7 @@ static struct json noun_find(const char *text, enum conf_noun noun)
 		[CONF_LISTEN_TLS] = "listen_tls", [CONF_CERTIFICATE] = "certificate",
 		[CONF_CLIENT_CERTIFICATES] = "client_certificates", [CONF_TICKETS] = "tickets",
 		[CONF_SERVICE_TLS] = "service_tls", [CONF_HSTS] = "hsts",
+		[CONF_ENDPOINT] = "endpoint_map", [CONF_BALANCE] = "balance", [CONF_HASH] = "hash", [CONF_STICKY] = "sticky",
 	};
 	struct json root = {text};
 

@@ -619,7 +619,7 @@ TIMEOUTS = {"head": "2s", "body": "2s", "write": "3s", "idle": "10s", "connect":
 
 def config(services, listen="", routes=None, timeouts=None, limits=None, log=None, workers=1, more=""):
     """A configuration text.  `services` is {name: address, [addresses] or text};
-    `listen` are further settings of the listener, as flow YAML; routes are lines."""
+    several take turns; `listen` are further settings of the listener, as flow YAML; routes are lines."""
     t = dict(TIMEOUTS, **(timeouts or {}))
     text = "workers: %d\n" % workers
     text += "listen: [{address: '127.0.0.1:@PORT@'%s}]\n" % (", " + listen if listen else "")
@@ -631,6 +631,8 @@ def config(services, listen="", routes=None, timeouts=None, limits=None, log=Non
         for name, ends in services.items():
             if isinstance(ends, list):
                 ends = "[%s]" % ", ".join("'%s'" % e for e in ends)
+                if ends.count(",") and "balance" not in more:     # no test is left to chance
+                    ends = "{endpoints: %s, balance: round_robin}" % ends
             elif not ends.startswith("{"):
                 ends = "['%s']" % ends
             text += "  %s: %s\n" % (name, ends)
