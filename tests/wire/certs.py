@@ -73,12 +73,14 @@ class Authority(Pair):
         return openssl("ca", "-batch", "-config", os.path.join(self.folder, "config"), "-cert", self.cert, "-keyfile", self.key,
                        *args)
 
-    def issue(self, folder, name, hosts=(), key="ec", begins=-1, days=90, subject=None):
-        """A Pair, in files NAME.pem and NAME.key of `folder`, good from `begins` days from now to `days` days from now."""
+    def issue(self, folder, name, hosts=(), key="ec", begins=-1, days=90, subject=None, usage=None):
+        """A Pair, in files NAME.pem and NAME.key of `folder`, good from `begins` days from now to `days` days from now; `usage`: what
+        for alone, `clientAuth` or `serverAuth`."""
         pair = Pair(folder, name)
         request = os.path.join(self.folder, "request")
         openssl("req", "-new", *KEYS[key], "-nodes", "-keyout", pair.key + ".new", "-out", request,
-                "-subj", "/CN=" + (subject or (hosts[0] if hosts else name)), *(["-addext", names(hosts)] if hosts else []))
+                "-subj", "/CN=" + (subject or (hosts[0] if hosts else name)), *(["-addext", names(hosts)] if hosts else []),
+                *(["-addext", "extendedKeyUsage=" + usage] if usage else []))
         self._ca("-in", request, "-out", pair.cert + ".new", "-notext", "-startdate", when(begins), "-enddate", when(days))
         os.rename(pair.key + ".new", pair.key)
         os.rename(pair.cert + ".new", pair.cert)
