@@ -100,14 +100,20 @@ enum cause conn_cause(const struct conn *c, int error)
 	}
 }
 
+void conn_tls_free(struct worker *w, struct conn *c)
+{
+	identity_put(&w->identities, identity_of(c));
+	w->ssl.live -= c->t.type == TRANSPORT_TLS;
+	tls_io_free(&w->tls, &c->t, *conn_tls(c));
+	c->t.type = TRANSPORT_HELLO;
+}
+
 void conn_unseal(struct worker *w, struct conn *c)
 {
 	if (!conn_secure(c))
 		return;
 	tls_io_finish(&w->tls, &c->t, *conn_tls(c));
-	identity_put(&w->identities, identity_of(c));
-	tls_io_free(&w->tls, &c->t, *conn_tls(c));
-	c->t.type = TRANSPORT_HELLO;
+	conn_tls_free(w, c);
 }
 
 ssize_t conn_input(struct worker *w, struct conn *c, struct buf **kept, size_t n, size_t limit, struct str *in)

@@ -127,6 +127,8 @@ ssize_t conn_write(struct worker *w, struct conn *c, const struct iovec *iov, in
 enum cause conn_cause(const struct conn *c, int error);
 /* The end of TLS on it, with the last word that TLS has: what still comes is no record to anybody. */
 void conn_unseal(struct worker *w, struct conn *c);
+/* The same without a word. */
+void conn_tls_free(struct worker *w, struct conn *c);
 /* Ends our side: the other may still send. */
 void conn_finish(struct worker *w, struct conn *c);
 

@@ -141,9 +141,7 @@ static void over(struct worker *w, struct conn *c, bool good)
 	}
 	LOG_RATE(LEVEL_DEBUG, "a TLS handshake failed: %s", tls_live_why(conn_tls(c)->live));
 	COUNT(w, cause[CAUSE_HANDSHAKE]);
-	identity_put(&w->identities, identity_of(c));
-	end_live(w, conn_tls(c)->live);
-	c->t.type = TRANSPORT_HELLO;	/* what still comes is no record to anybody */
+	conn_unseal(w, c);
 	client_next(w, c, &rest, CLIENT_LINGER);
 }
 

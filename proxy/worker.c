@@ -282,9 +282,7 @@ static void bury(struct worker *w)
 		w->dead = c->work.next_dead;
 		if (conn_secure(c)) {
 			last_word(w, c);
-			identity_put(&w->identities, identity_of(c));
-			w->ssl.live -= c->t.type == TRANSPORT_TLS;
-			tls_io_free(&w->tls, &c->t, *conn_tls(c));
+			conn_tls_free(w, c);
 		}
 		if (c->t.flags & CONN_RESET)
 			socket_reset_on_close(c->t.fd);

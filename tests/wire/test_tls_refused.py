@@ -116,6 +116,7 @@ NO_HELLOS = {
 }
 
 
+@pytest.mark.true_edges("an alert is said at once or not at all")
 def test_what_is_no_hello(stage):
     p, ctx, o = world(stage)
     seen = {}
@@ -208,6 +209,7 @@ def test_certificates_of_clients(stage, store, version, mode):
     assert count(p, "handshake_failed") == refused
 
 
+@pytest.mark.true_edges("an alert is said at once or not at all")
 @pytest.mark.parametrize("name", [n for n in CLIENTS])
 def test_the_log_says_why(stage, store, name):
     """Of each by itself, since such lines are limited to one a second."""
