@@ -88,7 +88,7 @@ def check_file(path):
 
 def compiler():
     flags = ["-std=gnu11", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", ROOT]
-    for package in ("libevent_core", "yaml-0.1", "libpcre2-8", "libllhttp", "openssl"):
+    for package in ("libevent_core", "yaml-0.1", "libpcre2-8", "libllhttp", "openssl", "libcares"):
         r = subprocess.run(["pkg-config", "--cflags", package], capture_output=True, text=True)
         flags += r.stdout.split() if r.returncode == 0 else []
     for folder in ("/usr/share/include/llhttp", "/usr/include/node"):
