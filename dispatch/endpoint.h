@@ -36,6 +36,7 @@ struct endpoint {
 	_Atomic uint32_t inflight;	/* leases of all workers that are aimed at it */
 	uint32_t index;			/* small and unique among those alive; used again after the last unref */
 	uint16_t port, tls;
+	_Atomic uint16_t sets;		/* sets of services that it is in now; UINT16_MAX: so many, and for ever */
 	uint8_t family;
 	uint8_t table;			/* which one has it */
 	uint8_t address[];		/* 4 or 16 bytes in network order, or a path that ends with NUL */
@@ -76,6 +77,12 @@ uint32_t endpoint_id(const struct endpoint *e);
 static inline bool endpoint_up(const struct endpoint *e)
 {
 	return !(atomic_load_explicit(&e->verdict, memory_order_relaxed) & VERDICT_DOWN);
+}
+
+/* Whether any service has it now; else connections to it are of no more use. */
+static inline bool endpoint_used(const struct endpoint *e)
+{
+	return atomic_load_explicit(&e->sets, memory_order_relaxed);
 }
 
 /* Endpoints that one exchange has tried; all zero is none.  It remembers the last few. */

@@ -29,6 +29,23 @@ static enum err spec_check(const struct service_spec *spec, struct snapshot_erro
 
 /* --- sets --- */
 
+/* So many that they cannot be counted are never less again: its connections end with their idle time, as they may. */
+static void endpoint_enter(struct endpoint *e)
+{
+	uint16_t n = atomic_load_explicit(&e->sets, memory_order_relaxed);
+
+	while (n < UINT16_MAX && !atomic_compare_exchange_weak_explicit(&e->sets, &n, (uint16_t)(n + 1), memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+static void endpoint_leave(struct endpoint *e)
+{
+	uint16_t n = atomic_load_explicit(&e->sets, memory_order_relaxed);
+
+	while (n < UINT16_MAX && !atomic_compare_exchange_weak_explicit(&e->sets, &n, (uint16_t)(n - 1), memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
 static size_t set_size(uint32_t n)
 {
 	return sizeof(struct endpoint_set) + n * sizeof(struct service_endpoint);
@@ -37,8 +54,13 @@ static size_t set_size(uint32_t n)
 /* Lets go of the endpoints that are there. */
 static void set_empty(struct endpoint_set *set)
 {
-	while (set->n)
-		endpoint_unref(set->at[--set->n].endpoint);
+	while (set->n) {
+		struct endpoint *e = set->at[--set->n].endpoint;
+
+		if (!set->replaced)
+			endpoint_leave(e);
+		endpoint_unref(e);
+	}
 }
 
 /* What balancing would else have to look for at each request. */
@@ -71,6 +93,7 @@ static enum err set_fill(struct endpoint_set *set, struct endpoint_table *t, con
 		to->id = endpoint_id(to->endpoint);
 		to->weight = e[set->n].weight;
 		to->state = e[set->n].state;
+		endpoint_enter(to->endpoint);
 	}
 	set_look(set);
 	return OK;
@@ -98,7 +121,12 @@ void endpoint_set_free(struct endpoint_set *set)
 
 struct endpoint_set *service_swap(struct service *s, struct endpoint_set *set)
 {
-	return atomic_exchange_explicit(&s->set, set, memory_order_acq_rel);
+	struct endpoint_set *old = atomic_exchange_explicit(&s->set, set, memory_order_acq_rel);
+
+	for (uint32_t i = 0; i < old->n; i++)
+		endpoint_leave(old->at[i].endpoint);
+	old->replaced = true;
+	return old;
 }
 
 /* --- services --- */
@@ -121,6 +149,7 @@ struct service *service_new(struct endpoint_table *t, const struct service_spec 
 	s->name = name;
 	s->name_len = (uint32_t)spec->name.n;
 	s->table = t;
+	s->named = spec->named;
 	atomic_init(&s->refs, 1);
 	atomic_init(&s->set, set);
 	s->rules = rules_get(endpoint_table_rules(t), &spec->rules);
@@ -142,7 +171,11 @@ bool service_is(const struct service *s, const struct service_spec *spec)
 	const struct endpoint_set *set = service_set(s);
 	uint32_t i;
 
-	if (!str_eq(service_name(s), spec->name) || !rules_same(s->rules, &spec->rules) || set->n != spec->n_endpoints)
+	if (!str_eq(service_name(s), spec->name) || !rules_same(s->rules, &spec->rules) || s->named != spec->named)
+		return false;
+	if (s->named)		/* whoever knows its names says what its set is */
+		return true;
+	if (set->n != spec->n_endpoints)
 		return false;
 	for (i = 0; i < set->n; i++)
 		if (set->at[i].weight != spec->endpoints[i].weight || set->at[i].state != spec->endpoints[i].state ||

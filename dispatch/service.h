@@ -31,6 +31,7 @@ struct service_spec {		/* everything in it is borrowed */
 	struct rules rules;
 	const struct service_endpoint_spec *endpoints;
 	uint32_t n_endpoints;
+	bool named;			/* more come by name: what is here is where its set begins */
 };
 
 struct service_endpoint {
@@ -46,6 +47,7 @@ struct endpoint_set {
 	bool inner;			/* it lies in the service's own block */
 	bool equal;			/* there are some, all ready, and of one weight that is not 0 */
 	uint8_t bits;			/* of the largest weight of one that is ready; 0: none is, or can be chosen */
+	bool replaced;			/* its endpoints are not counted as being of a set any more */
 	struct service_endpoint at[];
 };
 
@@ -57,6 +59,7 @@ struct service {
 	struct endpoint_table *table;	/* borrowed */
 	const char *name;		/* in this block */
 	uint32_t name_len;
+	bool named;			/* endpoints come by name: without any it has none yet, or no more */
 };
 
 /* A service with one reference, moved to the caller; NULL when refused, and `err`
@@ -82,7 +85,8 @@ struct endpoint_set *endpoint_set_new(struct endpoint_table *t, const struct ser
 /* Lets go of the endpoints, and of the set unless it is part of a service.  NULL is accepted. */
 void endpoint_set_free(struct endpoint_set *set);
 /* Makes `set` (moved) what the service consists of.  The one before is moved to the caller, who
- * may free it when no worker can be looking at it any more (proxy/grace.h).  One thread at a time. */
+ * may free it when no worker can be looking at it any more (proxy/grace.h).  One thread at a time.
+ * An endpoint that is in no other set is unused from here on: endpoint_used. */
 struct endpoint_set *service_swap(struct service *s, struct endpoint_set *set) MUST_USE;
 
 static inline struct str service_name(const struct service *s)

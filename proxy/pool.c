@@ -362,7 +362,7 @@ void pool_put(struct upstream *u)
 	worker_wait_end(&u->c);
 	if (u->c.t.type == TRANSPORT_TLS)
 		handshake_park(u->c.peer.pool->w, &u->c);
-	if ((u->c.t.more & CONN_OWN) || !kept_usable(u, false) || u->c.peer.pool->w->draining) {
+	if ((u->c.t.more & CONN_OWN) || !kept_usable(u, false) || u->c.peer.pool->w->draining || !endpoint_used(u->c.peer.pool->endpoint)) {
 		upstream_close(u);
 		return;
 	}
@@ -524,6 +524,13 @@ void pool_close_kept(struct worker *w)
 {
 	for (uint32_t i = 0; i < w->n_pools; i++)
 		while (w->pools[i] && w->pools[i]->oldest)
+			kept_close(w->pools[i]->oldest);
+}
+
+void pool_close_unused(struct worker *w)
+{
+	for (uint32_t i = 0; i < w->n_pools; i++)
+		while (w->pools[i] && w->pools[i]->oldest && !endpoint_used(w->pools[i]->endpoint))
 			kept_close(w->pools[i]->oldest);
 }
 

@@ -59,6 +59,9 @@ void pool_close_all(struct worker *w);
 /* Closes all kept connections of a worker. */
 void pool_close_kept(struct worker *w);
 
+/* Closes the kept connections to endpoints that no service has any more. */
+void pool_close_unused(struct worker *w);
+
 /* Frees every pool; no connection is left, and the endpoints' avoid times are cut short. */
 void pool_free_all(struct worker *w);
 

@@ -468,8 +468,10 @@ static void letters(struct worker *w)
 	letter = atomic_exchange_explicit(&w->letters, 0, memory_order_acquire);
 	if ((letter & WORKER_DRAIN) && !w->draining)
 		drain(w);
-	if (letter & WORKER_PASS)
+	if (letter & WORKER_PASS) {
+		pool_close_unused(w);
 		grace_passed(w->server);
+	}
 	if (letter & WORKER_VERDICT)
 		gate_basic_verdicts(w);
 	if (letter & WORKER_CUT)
