@@ -2,21 +2,21 @@
  * address: where to listen, where endpoints are, whom to trust.
  *
  * Purpose   `:8080`, `127.0.0.1:8080`, `[::1]:8080`, `*:80`, `unix:/path`,
- *           `localhost:3000`, `http://10.0.0.1`, `10.0.0.0/8`.
+ *           `localhost:3000`, `http://10.0.0.1`, `web.example:80`, `10.0.0.0/8`.
  * Owns      nothing; results borrow from the text.
  * Called by items.c.
- * Never     asks a resolver: a name other than `localhost` is an error.
+ * Never     asks a resolver: a name other than `localhost` stays one.
  */
 #include "conf/address.h"
 
 #include <arpa/inet.h>
 #include <sys/un.h>
 
+#include "conf/names.h"
 #include "conf/scalar.h"
 
 #define NO_PATH "an endpoint is an address: it has no path, `http://10.0.0.1:3000` say"
 #define WANT_LISTEN "an address to listen on is `:8080`, `127.0.0.1:8080`, `[::1]:8080` or `unix:/path`"
-#define WANT_ENDPOINT "endpoint must be an IP address, localhost or unix:/path"
 
 /* inet_pton() for a text that has no end mark. */
 static bool ip_parse(int family, struct str s, uint8_t ip[16])
@@ -46,6 +46,18 @@ static const char *unix_parse(struct str s, struct conf_address *a)
 	return NULL;
 }
 
+/* A name that name servers may know.  One whose last part is a number is a mistyped address. */
+static const char *name_parse(struct str host, struct conf_address *a)
+{
+	const char *wrong = conf_dns_name_wrong(host);
+
+	if (wrong)
+		return wrong;
+	a->kind = CONF_NAME;
+	a->path = host;
+	return NULL;
+}
+
 /* `host` is what stands before the port, brackets gone if there were any. */
 static const char *host_parse(struct str host, bool brackets, enum conf_address_use use, struct conf_address *a)
 {
@@ -69,7 +81,7 @@ static const char *host_parse(struct str host, bool brackets, enum conf_address_
 	}
 	if (host.n && memchr(host.p, ':', host.n))
 		return "an IPv6 address must be in brackets, as in [::1]:8080";
-	return use == CONF_USE_ENDPOINT ? WANT_ENDPOINT : WANT_LISTEN;
+	return use == CONF_USE_ENDPOINT ? name_parse(host, a) : WANT_LISTEN;
 }
 
 /* What is wrong with a scheme or a user name in front of an address, or NULL. */
@@ -202,5 +214,7 @@ bool conf_address_same(const struct conf_address *a, const struct conf_address *
 		return false;
 	if (a->kind == CONF_UNIX)
 		return str_eq(a->path, b->path);
+	if (a->kind == CONF_NAME && !str_eq(a->path, b->path))
+		return false;
 	return a->port == b->port && a->any == b->any && memcmp(a->ip, b->ip, sizeof a->ip) == 0;
 }

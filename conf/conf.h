@@ -22,7 +22,7 @@ struct conf_pos {
 	uint32_t line, column;	/* from 1, column in characters; 0 when it is not from a file */
 };
 
-enum conf_address_kind { CONF_INET, CONF_INET6, CONF_UNIX };
+enum conf_address_kind { CONF_INET, CONF_INET6, CONF_UNIX, CONF_NAME };
 /* Whether an endpoint gets requests. */
 enum conf_state { CONF_READY, CONF_SERVING, CONF_TERMINATING, CONF_DRAIN };
 enum conf_front { CONF_FRONT_NONE, CONF_FRONT_HTTP, CONF_FRONT_HTTPS };
@@ -34,7 +34,7 @@ struct conf_address {
 	bool any;		/* `:80` or `*:80`: every address, IPv6 and IPv4; kind is CONF_INET6, ip zero */
 	uint8_t ip[16];		/* network order; the first 4 bytes for CONF_INET */
 	uint16_t port;		/* host order; a listener may have 0: the kernel picks one */
-	struct str path;	/* of CONF_UNIX; fits sun_path with its NUL */
+	struct str path;	/* of CONF_UNIX; fits sun_path with its NUL.  Of CONF_NAME, an endpoint's: the name, which may end with a dot */
 	struct str text;	/* as written, without its scheme */
 	uint32_t weight;	/* of an endpoint, as the next */
 	enum conf_state state;
@@ -192,12 +192,23 @@ struct conf_balance {
 	struct str key;			/* a secret; empty: one of this process */
 };
 
+enum conf_family { CONF_FAMILY_BOTH, CONF_FAMILY_IP4, CONF_FAMILY_IP6 };
+
+/* A name that stands for endpoints. */
+struct conf_dns_name {
+	struct conf_address address;	/* of CONF_NAME; path empty: there is none; port 0: of `srv` */
+	uint32_t port;			/* as `port` says it */
+	bool srv;			/* its SRV records say where */
+	enum conf_family family;
+};
+
 struct conf_service {
 	struct conf_pos pos;
 	struct str name;
 	uint32_t index;			/* its place in conf.services */
 	bool used;			/* by a route or a listener */
 	struct conf_address_list endpoints;	/* may be empty: 503 */
+	struct conf_dns_name dns;
 	enum conf_host_kind host_kind;
 	struct str host;		/* of CONF_HOST_NAME */
 	uint32_t max_connections;	/* per endpoint and worker; 0: no limit */
@@ -386,6 +397,25 @@ struct conf_route {
 	struct conf_compress compress;
 };
 
+enum conf_nxdomain { CONF_NXDOMAIN_KEEP, CONF_NXDOMAIN_DROP };
+
+/* How names of endpoints are asked for. */
+struct conf_dns {
+	struct conf_address_list nameservers;	/* none: those of resolv_conf */
+	struct conf_str_list search;		/* items NULL: those of resolv_conf */
+	uint32_t ndots;				/* CONF_NDOTS_AUTO: as resolv_conf has it */
+	uint64_t timeout;
+	uint32_t attempts;
+	uint64_t ttl_min, ttl_max;
+	uint64_t stale;				/* 0: for ever */
+	enum conf_nxdomain nxdomain;
+	uint32_t addresses;
+	struct str hosts;			/* a file; empty: none */
+	struct str resolv_conf;
+};
+
+#define CONF_NDOTS_AUTO UINT32_MAX
+
 struct conf_limits {
 	uint64_t head;			/* a request's head */
 	uint64_t answer_head;		/* an answer's head */
@@ -446,6 +476,7 @@ struct conf {
 	size_t service_count;
 	struct conf_limits limits;
 	struct conf_timeouts timeouts;
+	struct conf_dns dns;
 	struct conf_log log;
 	struct conf_note *notes;
 };

@@ -16,6 +16,7 @@ enum conf_noun {
 	CONF_RATE_LIMIT, CONF_RATE_BY, CONF_AUTH, CONF_MIRROR,
 	CONF_BASIC_AUTH, CONF_CORS,
 	CONF_COMPRESS,
+	CONF_DNS, CONF_DNS_NAME,
 	CONF_LISTEN_TLS, CONF_CERTIFICATE, CONF_CLIENT_CERTIFICATES, CONF_TICKETS, CONF_SERVICE_TLS, CONF_HSTS,
 	CONF_NOUNS,
 };
@@ -90,6 +91,11 @@ enum conf_type {
 	CONF_T_LISTEN_TLS,	/* or off [struct conf_listen_tls] */
 	CONF_T_SERVICE_TLS,	/* or on, off [struct conf_service_tls] */
 	CONF_T_HSTS,		/* or on, off [struct conf_hsts] */
+	CONF_T_DNS_NAME,	/* a name and a port, or a map of CONF_DNS_NAME [struct conf_dns_name] */
+	CONF_T_DNS_HOST,	/* [struct conf_dns_name] */
+	CONF_T_NAMESERVERS,	/* addresses, or `system` [struct conf_address_list] */
+	CONF_T_SEARCH,		/* domains, or `system`, or `off` [struct conf_str_list] */
+	CONF_T_HOSTS_FILE,	/* or `off` [struct str] */
 	CONF_T_LISTENS,		/* [struct conf], as the next three */
 	CONF_T_SERVICES,
 	CONF_T_ROUTES,

@@ -113,6 +113,23 @@ const char *conf_host_wrong(struct str s)
 	return labels_wrong(s);
 }
 
+const char *conf_dns_name_wrong(struct str s)
+{
+	static const char want[] = "an endpoint is an IP address, a host name or unix:/path";
+	const char *wrong;
+	bool digits = true;
+	size_t i;
+
+	if (s.n > 1 && s.p[s.n - 1] == '.')
+		s.n--;
+	for (i = s.n; i && s.p[i - 1] != '.'; i--)
+		digits = digits && s.p[i - 1] >= '0' && s.p[i - 1] <= '9';
+	if (digits)	/* its last part, or it is empty */
+		return want;
+	wrong = labels_wrong(s);
+	return wrong && (memchr(s.p, '*', s.n) || strcmp(wrong, "is not a host name") == 0) ? want : wrong;
+}
+
 static bool hex(char c)
 {
 	return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'f');

@@ -15,6 +15,8 @@ bool conf_is_service_name(struct str s);
 const char *conf_header_refused(struct str name);
 /* What is wrong with `s` as the host of a route, or NULL.  `s` is in lower case. */
 const char *conf_host_wrong(struct str s);
+/* What is wrong with `s` as a name that name servers are asked for, or NULL.  It may end with a dot. */
+const char *conf_dns_name_wrong(struct str s);
 /* What is wrong with `s` as the path of a route, or NULL. */
 const char *conf_path_wrong(struct str s);
 /* The nearest of several words to one that was not found. */

@@ -15,6 +15,17 @@
 #define ENDPOINTS_MAX 10000
 #define NAMES_MAX 10000
 
+struct str conf_name_dup(struct conf_walk *w, struct str s)
+{
+	struct str copy = conf_walk_dup(w, s);
+	char *p = (char *)(uintptr_t)copy.p;	/* ours */
+
+	for (size_t i = 0; i < copy.n; i++)
+		if (p[i] >= 'A' && p[i] <= 'Z')
+			p[i] = (char)(p[i] + 32);
+	return copy;
+}
+
 static bool address_read(struct conf_walk *w, const struct conf_node *n, enum conf_address_use use,
 			 struct conf_address *a)
 {
@@ -26,7 +37,7 @@ static bool address_read(struct conf_walk *w, const struct conf_node *n, enum co
 	}
 	a->pos = n->pos;
 	a->text = conf_walk_dup(w, a->text);
-	a->path = conf_walk_dup(w, a->path);
+	a->path = a->kind == CONF_NAME ? conf_name_dup(w, a->path) : conf_walk_dup(w, a->path);
 	return true;
 }
 
@@ -305,6 +316,7 @@ static void service_read(struct conf_walk *w, const struct conf_node *n, struct 
 
 	*s = w->service;
 	s->index = index;
+	s->dns.address.path = s->dns.address.text = STR("");
 	s->pos = n->key_pos;
 	s->name = conf_walk_dup(w, n->key);
 	if (!conf_is_service_name(n->key))
@@ -316,8 +328,10 @@ static void service_read(struct conf_walk *w, const struct conf_node *n, struct 
 		conf_errors_add(w->errors, n->pos, "the service `%.60s` needs endpoints; `[]` is none", n->key.p);
 	else
 		conf_read_endpoints(w, &endpoints, n, &s->endpoints);
-	if (errors == w->errors->count + w->errors->more)
+	if (errors == w->errors->count + w->errors->more) {
+		conf_service_dns_check(w, n, s);
 		conf_service_tls_check(w, n, s);
+	}
 }
 
 static int services_compare(const void *a, const void *b)

@@ -50,6 +50,8 @@ static const struct { const char *name, *is; } values[] = {
 	{"coding", JSON("anyOf": [{"enum": ["zstd", "br", "gzip"]}, {"$ref": "#/$defs/variable"}])},
 	{"media", JSON("anyOf": [{"enum": ["common"]}, {"type": "string", "pattern": "^[^/*]+/[^/*]*[*]?[^/*]*$"},
 		{"$ref": "#/$defs/variable"}])},
+	{"name_server", JSON("anyOf": [{"type": "string", "pattern": "^[][0-9A-Fa-f.:]+$"}, {"$ref": "#/$defs/variable"}])},
+	{"domain", JSON("anyOf": [{"type": "string", "pattern": "^[0-9A-Za-z_.-]+$"}, {"$ref": "#/$defs/variable"}])},
 	{"pair", JSON("anyOf": [{"$ref": "#/$defs/text_or_nothing"}, {"$ref": "#/$defs/pattern"}])},
 };
 
@@ -117,6 +119,8 @@ static const char *const shapes[CONF_TYPES] = {
 	[CONF_T_TLS_NAME] = JSON("anyOf": [{"type": "string", "pattern": "^[^*/]+$"}, {"$ref": "#/$defs/variable"}]),
 	[CONF_T_CERTIFICATES] = JSON("anyOf": [{"$ref": "#/$defs/certificate"}, {"type": "array",
 		"items": {"$ref": "#/$defs/certificate"}, "minItems": 1, "maxItems": 1000}]),
+	[CONF_T_DNS_NAME] = JSON("anyOf": [{"$ref": "#/$defs/endpoint"}, {"$ref": "#/$defs/dns_name"}]),
+	[CONF_T_DNS_HOST] = JSON("anyOf": [{"type": "string", "pattern": "^[0-9A-Za-z_.-]+$"}, {"$ref": "#/$defs/variable"}]),
 	[CONF_T_LISTENS] = JSON("anyOf": [{"$ref": "#/$defs/address"}, {"$ref": "#/$defs/listen"}, {"type": "array",
 		"items": {"anyOf": [{"$ref": "#/$defs/address"}, {"$ref": "#/$defs/listen"}]},
 		"minItems": 1, "maxItems": 256}]),
@@ -229,6 +233,11 @@ static void shape(FILE *to, const struct conf_key *k)
 		[CONF_T_SERVICE_TLS] = YES_OR_NO JSON({"$ref": "#/$defs/service_tls"}) ", ",
 		[CONF_T_HSTS] = YES_OR_NO JSON({"$ref": "#/$defs/hsts"}) ", ",
 		[CONF_T_RATE_BY] = JSON({"$ref": "#/$defs/rate_by"}) ", ",
+		[CONF_T_NAMESERVERS] = JSON({"$ref": "#/$defs/name_server"}, {"type": "array", "items": {"$ref": "#/$defs/name_server"},
+			"minItems": 1, "maxItems": 8}) ", ",
+		[CONF_T_SEARCH] = NO JSON({"$ref": "#/$defs/domain"}, {"type": "array", "items": {"$ref": "#/$defs/domain"},
+			"maxItems": 16}) ", ",
+		[CONF_T_HOSTS_FILE] = NO JSON({"type": "string"}) ", ",
 	};
 
 	if (k->type == CONF_T_MAP) {
@@ -296,6 +305,12 @@ static bool is_reason(const struct conf_key *k, enum conf_noun noun)
 	return k->noun == noun && (k->type == CONF_T_ROUTES || k->type == CONF_T_LISTENS);
 }
 
+/* A service has one of them, or both. */
+static bool is_place(const struct conf_key *k, enum conf_noun noun)
+{
+	return k->noun == noun && (k->type == CONF_T_ENDPOINTS || k->type == CONF_T_DNS_NAME);
+}
+
 static bool is_stream(const struct conf_key *k, enum conf_noun noun)
 {
 	return k->noun == noun && noun == CONF_LISTEN && (k->type == CONF_T_ONE_SERVICE || k->type == CONF_T_NAMES);
@@ -344,6 +359,7 @@ static void map_print(FILE *to, enum conf_noun noun, const char *indent)
 	fprintf(to, "%s\"type\": \"object\", \"additionalProperties\": false", indent);
 	rule(to, noun, is_required, ", \"required\": [", "", "", "]");
 	rule(to, noun, is_reason, ", \"anyOf\": [", "{\"required\": [", "]}", "]");
+	rule(to, noun, is_place, ", \"anyOf\": [", "{\"required\": [", "]}", "]");
 	rule(to, noun, is_stream, ", \"not\": {\"required\": [", "", "", "]}");
 	rule(to, noun, is_action, ", \"oneOf\": [", "{\"required\": [", "]}", "]");
 	rule(to, noun, is_matches, ", \"dependentSchemas\": {", "", ": {\"properties\": {", "");

@@ -237,8 +237,8 @@ static bool schemes_fit(struct conf_walk *w, const struct conf_node *said, struc
 	const struct conf_address *https = NULL, *http = NULL, *bare = NULL;
 	bool fit = false;
 
-	for (size_t i = s->endpoints.count; i; i--) {
-		const struct conf_address *a = &s->endpoints.items[i - 1];
+	for (size_t i = s->endpoints.count + (s->dns.address.path.n > 0); i; i--) {
+		const struct conf_address *a = i > s->endpoints.count ? &s->dns.address : &s->endpoints.items[i - 1];
 
 		*(a->front == CONF_FRONT_HTTPS ? &https : a->front == CONF_FRONT_HTTP ? &http : &bare) = a;
 	}
@@ -299,9 +299,15 @@ void conf_service_tls_check(struct conf_walk *w, const struct conf_node *n, stru
 		t->name.text = conf_walk_dup(w, host_alone(s->host));
 	else if (are_localhost(&s->endpoints))
 		t->name.text = STR("localhost");
-	else if (!t->insecure && s->endpoints.count)
+	else if (conf_service_dns_name(s).n)
+		t->name.text = conf_walk_dup(w, conf_service_dns_name(s));
+	else if (!t->insecure && s->dns.srv)
 		conf_errors_add(w->errors, t->pos,
-				"the endpoints of `%.60s` are addresses: say whose certificate they have, as in `tls: { name: app.example.com }`",
+				"the endpoints of `%.60s` are found by SRV records: say whose certificate they have, as in `tls: { name: app.example.com }`",
+				s->name.p);
+	else if (!t->insecure && (s->endpoints.count || s->dns.address.path.n))
+		conf_errors_add(w->errors, t->pos,
+				"the endpoints of `%.60s` are addresses, or go by several names: say whose certificate they have, as in `tls: { name: app.example.com }`",
 				s->name.p);
 }
 

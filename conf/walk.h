@@ -66,6 +66,7 @@ conf_reader conf_read_cors, conf_read_origins, conf_read_field_names;				/* cors
 conf_reader conf_read_compress, conf_read_codings, conf_read_types;			/* compress.c */
 conf_reader conf_read_tls_file, conf_read_ciphers, conf_read_tls_name, conf_read_certificates;	/* tls.c */
 conf_reader conf_read_client_certificates, conf_read_tickets, conf_read_listen_tls, conf_read_service_tls, conf_read_hsts;
+conf_reader conf_read_dns_name, conf_read_dns_host, conf_read_nameservers, conf_read_search, conf_read_hosts_file;	/* dns.c */
 conf_reader conf_read_routes, conf_read_hosts, conf_read_target, conf_read_service_name;	/* route.c */
 conf_reader conf_read_service_ref, conf_read_query_path, conf_read_sign_in, conf_read_share;	/* ask.c */
 
@@ -83,6 +84,13 @@ struct conf_service *conf_service_find(struct conf_walk *w, struct str name, str
 int conf_pairs_compare(const struct conf_pair_list *a, const struct conf_pair_list *b, bool fold);	/* match.c */
 /* The same for texts. */
 int conf_str_compare(struct str a, struct str b);
+
+/* A copy of a name that name servers are asked for, in lower case; a dot at its end stays. */
+struct str conf_name_dup(struct conf_walk *w, struct str s);		/* place.c */
+/* What a service, whose node is `n` and sound, says of names as a whole. */
+void conf_service_dns_check(struct conf_walk *w, const struct conf_node *n, struct conf_service *s);	/* dns.c */
+/* The name, without a dot at its end, that all of a service's endpoints go by; empty: there is no such. */
+struct str conf_service_dns_name(const struct conf_service *s);
 
 /* What a service, whose node is `n` and sound, says of TLS as a whole: the schemes of its endpoints, and the name that is expected. */
 void conf_service_tls_check(struct conf_walk *w, const struct conf_node *n, struct conf_service *s);	/* tls.c */

@@ -108,16 +108,16 @@ static const struct { const char *text, *errors; } bad[] = {
 	{"worker: 1" ROUTES, "1:1: unknown key `worker` in the file, did you mean `workers`?\n"},
 	{"first_byte: 1s" ROUTES, "1:1: unknown key `first_byte` in the file; it is a key of `timeouts`\n"},
 	{"zzzzzzzzz: 1" ROUTES,
-	 "1:1: unknown key `zzzzzzzzz` in the file; its keys are `workers`, `limits`, `timeouts`, `log`, `defaults`, `services`, `listen`, `routes`\n"},
+	 "1:1: unknown key `zzzzzzzzz` in the file; its keys are `workers`, `limits`, `timeouts`, `dns`, `log`, `defaults`, `services`, `listen`, `routes`\n"},
 	{"certificates: []" ROUTES, "1:1: unknown key `certificates` in the file; it is a key of `tls` of a listener\n"},
 	{"https: on" ROUTES,
-	 "1:1: unknown key `https` in the file: TLS is `tls` of a listener or of a service; its keys are `workers`, `limits`, `timeouts`, `log`, `defaults`, `services`, `listen`, `routes`\n"},
+	 "1:1: unknown key `https` in the file: TLS is `tls` of a listener or of a service; its keys are `workers`, `limits`, `timeouts`, `dns`, `log`, `defaults`, `services`, `listen`, `routes`\n"},
 	{"listen: {address: ':443', certificate: x}" ROUTES,
 	 "1:27: unknown key `certificate` in a listener: TLS is `tls` of a listener or of a service; its keys are `address`, `trusted_proxies`, `proxy_protocol`, `tls`, `service`, `sni`, `x_forwarded`, `forwarded`, `via`, `request_id`, `underscores`, `upgrade`\n"},
 	{"services: {a: {url: x, servers: y}}\nroutes: [{service: a}]",
-	 "1:16: unknown key `url` in a service; its keys are `endpoints`, `balance`, `host`, `tls`, `max_connections`, `proxy_protocol`\n1:24: unknown key `servers` in a service; its keys are `endpoints`, `balance`, `host`, `tls`, `max_connections`, `proxy_protocol`\n"},
+	 "1:16: unknown key `url` in a service; its keys are `endpoints`, `dns`, `balance`, `host`, `tls`, `max_connections`, `proxy_protocol`\n1:24: unknown key `servers` in a service; its keys are `endpoints`, `dns`, `balance`, `host`, `tls`, `max_connections`, `proxy_protocol`\n"},
 	{"services: {a: {upstream: x}}\nroutes: [{service: a}]",
-	 "1:16: unknown key `upstream` in a service; its keys are `endpoints`, `balance`, `host`, `tls`, `max_connections`, `proxy_protocol`\n"},
+	 "1:16: unknown key `upstream` in a service; its keys are `endpoints`, `dns`, `balance`, `host`, `tls`, `max_connections`, `proxy_protocol`\n"},
 	{"limits: {hed: 1KiB}" ROUTES, "1:10: unknown key `hed` in `limits`, did you mean `head`?\n"},
 	{"limits: 5" ROUTES, "1:9: `limits` is a map of keys, not a text\n"},
 	{"workers: [1]" ROUTES, "1:10: `workers` needs a text, not a list\n"},
@@ -186,10 +186,38 @@ static const struct { const char *text, *errors; } bad[] = {
 	{"listen: {address: ':1', trusted_proxies: [unix]}" ROUTES,
 	 "1:43: `unix`: not an IP address or a network, such as 10.0.0.0/8, or \"unix:\"\n"},
 	/* services */
-	{"services: {a: db:80}\nroutes: [{service: a}]",
-	 "1:15: `db:80`: endpoint must be an IP address, localhost or unix:/path\n"},
+	{"services: {a: db}\nroutes: [{service: a}]", "1:15: `db`: an address needs a port, as in 127.0.0.1:8080\n"},
+	{"services: {a: 'd b:80'}\nroutes: [{service: a}]",
+	 "1:15: `d b:80`: an endpoint is an IP address, a host name or unix:/path\n"},
+	{"services: {a: ['10.0.0.256:80', '10.0.0:80', 'a..b:80', '*.b:80', '.:80']}\nroutes: [{service: a}]",
+	 "1:16: `10.0.0.256:80`: an endpoint is an IP address, a host name or unix:/path\n"
+	 "1:33: `10.0.0:80`: an endpoint is an IP address, a host name or unix:/path\n"
+	 "1:46: `a..b:80`: has an empty part between dots\n"
+	 "1:57: `*.b:80`: an endpoint is an IP address, a host name or unix:/path\n"
+	 "1:67: `.:80`: an endpoint is an IP address, a host name or unix:/path\n"},
+	{"services: {a: ['db:80', 'DB:80']}\nroutes: [{service: a}]", "1:25: the endpoint `DB:80` is there twice\n"},
+	{"services: {a: {dns: 'db:80', endpoints: ['Db:80']}}\nroutes: [{service: a}]", "1:42: the endpoint `db:80` is `dns`, too\n"},
+	{"services: {a: {host: keep}}\nroutes: [{service: a}]", "1:15: a service needs `endpoints` or `dns`\n"},
+	{"services: {a: {dns: }}\nroutes: [{service: a}]", "1:16: `dns` needs a name and a port, or a map\n"},
+	{"services: {a: {dns: '1.2.3.4:80'}}\nroutes: [{service: a}]",
+	 "1:21: `1.2.3.4:80`: an address stands in `endpoints`; this is for a name\n"},
+	{"services: {a: {dns: {name: 'db:80'}}}\nroutes: [{service: a}]", "1:28: `db:80` is a name and more: the port is `port`\n"},
+	{"services: {a: {dns: {name: 'd b'}}}\nroutes: [{service: a}]", "1:28: `d b` is no host name\n"},
+	{"services: {a: {dns: {name: db, srv: on, port: 80}}}\nroutes: [{service: a}]",
+	 "1:41: `port` beside `srv: on`: SRV records have the port\n"},
+	{"services: {a: {dns: {name: db, srv: on}, tls: on}}\nroutes: [{service: a}]",
+	 "1:47: the endpoints of `a` are found by SRV records: say whose certificate they have, as in `tls: { name: app.example.com }`\n"},
+	{"services: {a: ['https://a.test', 'https://b.test']}\nroutes: [{service: a}]",
+	 "1:16: the endpoints of `a` are addresses, or go by several names: say whose certificate they have, as in `tls: { name: app.example.com }`\n"},
+	{"dns: {nameservers: [10.0.0.1, dns.test, '::1', '[::1]:53', '[::1]:x', '10.0.0.1:0', unix:/x], search: ['a b']}\n"
+	 "services: {a: []}\nroutes: [{service: a}]",
+	 "1:31: `dns.test`: a name server is an IP address, with or without a port\n"
+	 "1:60: `[::1]:x`: a port is a number from 1 to 65535\n"
+	 "1:71: `10.0.0.1:0`: a port is a number from 1 to 65535\n"
+	 "1:85: `unix:/x`: a name server is an IP address, with or without a port\n"
+	 "1:104: `a b` is no domain: letters, digits, `-` and dots\n"},
 	{"services: {a: https://1.2.3.4}\nroutes: [{service: a}]",
-	 "1:15: the endpoints of `a` are addresses: say whose certificate they have, as in `tls: { name: app.example.com }`\n"},
+	 "1:15: the endpoints of `a` are addresses, or go by several names: say whose certificate they have, as in `tls: { name: app.example.com }`\n"},
 	{"services: {a: http://1.2.3.4/x}\nroutes: [{service: a}]",
 	 "1:15: `http://1.2.3.4/x`: an endpoint is an address: it has no path, `http://10.0.0.1:3000` say\n"},
 	{"services: {a: 1.2.3.4}\nroutes: [{service: a}]",
@@ -228,7 +256,7 @@ static const struct { const char *text, *errors; } bad[] = {
 	 "1:12: `a/b`: a service's name has 1 to 63 letters, digits, `-`, `_` and `.`\n"},
 	{"services: {a: {endpoints: [], host: endpont}}\nroutes: [{service: a}]",
 	 "1:37: `endpont` is neither keep nor endpoint, did you mean `endpoint`?\n"},
-	{"services: {a: {host: x.de}}\nroutes: [{service: a}]", "1:15: a service needs `endpoints`\n"},
+	{"services: {a: {host: x.de}}\nroutes: [{service: a}]", "1:15: a service needs `endpoints` or `dns`\n"},
 	{"services: {a: http://u:p@127.0.0.1:3000}\nroutes: [{service: a}]",
 	 "1:15: `http://u:p@127.0.0.1:3000`: user names and passwords are not taken: write the address alone\n"},
 	{"services: {a: https://u:p@127.0.0.1}\nroutes: [{service: a}]",
@@ -285,11 +313,11 @@ static const struct { const char *text, *errors; } bad[] = {
 	{SERVICE("{endpoints: [http://1.2.3.4], tls: on, host: a.de}"),
 	 "1:28: `tls` is on, and this endpoint begins with http://\n"},
 	{SERVICE("{endpoints: [1.2.3.4:1], tls: on}"),
-	 "1:45: the endpoints of `a` are addresses: say whose certificate they have, as in `tls: { name: app.example.com }`\n"},
+	 "1:45: the endpoints of `a` are addresses, or go by several names: say whose certificate they have, as in `tls: { name: app.example.com }`\n"},
 	{SERVICE("{endpoints: [localhost:1, '127.0.0.2:1'], tls: on}"),
-	 "1:62: the endpoints of `a` are addresses: say whose certificate they have, as in `tls: { name: app.example.com }`\n"},
+	 "1:62: the endpoints of `a` are addresses, or go by several names: say whose certificate they have, as in `tls: { name: app.example.com }`\n"},
 	{SERVICE("{endpoints: 'unix:/x', tls: {}}"),
-	 "1:43: the endpoints of `a` are addresses: say whose certificate they have, as in `tls: { name: app.example.com }`\n"},
+	 "1:43: the endpoints of `a` are addresses, or go by several names: say whose certificate they have, as in `tls: { name: app.example.com }`\n"},
 	{SERVICE("{endpoints: 1.2.3.4:1, tls: maybe}"), "1:43: `tls` is on, off or a map of keys, not `maybe`\n"},
 	{SERVICE("{endpoints: 1.2.3.4:1, tls: {name: a.de:443}}"), "1:50: `a.de:443` has a port: a name has none\n"},
 	{SERVICE("{endpoints: 1.2.3.4:1, tls: {name: '*.de'}}"), "1:50: `*.de` is not one name\n"},
@@ -632,7 +660,7 @@ static void ten_errors_are_ten(void **state)
 		"limit: {}\n"
 		"timeouts: {head: 10}\n"
 		"log: {level: loud}\n"
-		"services: {web: db:80, web: []}\n"
+		"services: {web: d__:x, web: []}\n"
 		"routes:\n"
 		"- {service: wbe}\n"
 		"- {path: x, service: web}\n"

@@ -561,7 +561,7 @@ static void a_target_is_enough(void **state)
 	conf_free(c);
 	assert_null(conf_for_target("x: y", "[", &e));
 	assert_int_equal(e.count, 2);
-	assert_string_equal(e.items[0].text.p, "`x: y`: endpoint must be an IP address, localhost or unix:/path");
+	assert_string_equal(e.items[0].text.p, "`x: y`: a port is a number from 1 to 65535");
 	assert_string_equal(e.items[1].text.p, "`[`: `[` without `]`");
 	conf_errors_fini(&e);
 	conf_errors_init(&e);

@@ -39,6 +39,8 @@ static const char *const samples[CONF_TYPES] = {
 	[CONF_T_ENDPOINT] = "'127.0.0.1:1'", [CONF_T_BALANCE] = "{hash: address}", [CONF_T_HASH] = "path", [CONF_T_HASH_NAME] = "zz",
 	[CONF_T_STICKY] = "{cookie: zz}", [CONF_T_STICKY_KEY] = "zzzzzzzzzzzzzzzz",
 	[CONF_T_SERVICE_TLS] = "{name: zz.test}", [CONF_T_HSTS] = "on",
+	[CONF_T_DNS_NAME] = "'zz.test:1'", [CONF_T_DNS_HOST] = "zz.test", [CONF_T_NAMESERVERS] = "127.0.0.1", [CONF_T_SEARCH] = "zz.test",
+	[CONF_T_HOSTS_FILE] = "/zz",
 };
 
 /* How a map stands in the key that holds it: what is before it and behind it. */
@@ -52,13 +54,14 @@ static const char *const holds[CONF_TYPES][2] = {
 	[CONF_T_STICKY] = {"{", "}"},
 	[CONF_T_CERTIFICATES] = {"[{", "}]"}, [CONF_T_CLIENT_CERTIFICATES] = {"{", "}"}, [CONF_T_TICKETS] = {"{", "}"},
 	[CONF_T_LISTEN_TLS] = {"{", "}"}, [CONF_T_SERVICE_TLS] = {"{", "}"}, [CONF_T_HSTS] = {"{", "}"},
+	[CONF_T_DNS_NAME] = {"{", "}"},
 };
 
 /* What every text is good for. */
 static bool takes_any_text(enum conf_type type)
 {
 	return type == CONF_T_TEXT || type == CONF_T_VALUE || type == CONF_T_PATH_REGEX || type == CONF_T_PATTERN ||
-		type == CONF_T_FILE || type == CONF_T_TLS_FILE;
+		type == CONF_T_FILE || type == CONF_T_TLS_FILE || type == CONF_T_HOSTS_FILE;
 }
 
 /* What a member `key` of a map of `noun` cannot be without, beside the keys that are required. */
@@ -78,11 +81,13 @@ static const char *company(enum conf_noun noun, const char *key)
 	if (noun == CONF_LISTEN && strcmp(key, "proxy_protocol") == 0)
 		return "trusted_proxies: 10.0.0.0/8";
 	if (noun == CONF_SERVICE && strcmp(key, "tls") == 0)
-		return "host: zz.test";
+		return "endpoints: [], host: zz.test";
 	if (noun == CONF_SERVICE_TLS)
 		return strcmp(key, "crl") == 0 ? "ca: zz" : strcmp(key, "key") == 0 ? "cert: zz" : strcmp(key, "cert") == 0 ? "key: zz" : "";
 	if (noun == CONF_BALANCE && !*key)
 		return "hash: address";
+	if (noun == CONF_SERVICE)
+		return strcmp(key, "endpoints") == 0 ? "" : "endpoints: []";
 	if (noun == CONF_HSTS && strcmp(key, "preload") == 0)
 		return "include_subdomains: on";
 	for (unsigned i = 0; i < sizeof actions / sizeof actions[0]; i++)
@@ -338,7 +343,7 @@ static bool value_same(const struct conf_key *k, const void *a, const void *b)
 	case CONF_T_BOOL:
 		return *(const bool *)a == *(const bool *)b;
 	case CONF_T_TOKEN: case CONF_T_TEXT: case CONF_T_VALUE: case CONF_T_QUERY_PATH: case CONF_T_SIGN_IN:
-	case CONF_T_HEADER: case CONF_T_FILE:
+	case CONF_T_HEADER: case CONF_T_FILE: case CONF_T_HOSTS_FILE:
 		return str_eq(*(const struct str *)a, *(const struct str *)b);
 	case CONF_T_SINK:
 		return sinks_same(a, b);
@@ -350,7 +355,9 @@ static bool value_same(const struct conf_key *k, const void *a, const void *b)
 		return ((const struct conf_compress *)a)->on == ((const struct conf_compress *)b)->on;
 	case CONF_T_CODINGS:
 		return codings_same(a, b);
-	case CONF_T_PROTOCOLS: case CONF_T_TYPES:
+	case CONF_T_NAMESERVERS:
+		return ((const struct conf_address_list *)a)->count == ((const struct conf_address_list *)b)->count;
+	case CONF_T_PROTOCOLS: case CONF_T_TYPES: case CONF_T_SEARCH:
 		return strs_same(a, b);
 	case CONF_T_PATH:
 		return paths_same(a, b);
@@ -409,7 +416,7 @@ static const char *base_of(const struct conf *c, enum conf_noun noun)
 		return (const char *)((const struct conf_route *)base)->matches;
 	case CONF_T_RATE_LIMITS:
 		return (const char *)c->routes->rate_limits.items;
-	case CONF_T_LISTEN_TLS: case CONF_T_SERVICE_TLS: case CONF_T_CLIENT_CERTIFICATES: case CONF_T_TICKETS: case CONF_T_HSTS:
+	case CONF_T_DNS_NAME: case CONF_T_LISTEN_TLS: case CONF_T_SERVICE_TLS: case CONF_T_CLIENT_CERTIFICATES: case CONF_T_TICKETS: case CONF_T_HSTS:
 		return base + k->at;
 	case CONF_T_CERTIFICATES:
 		return (const char *)((const struct conf_listen_tls *)base)->certificates.items;
@@ -553,7 +560,7 @@ static size_t words_test(enum conf_noun noun, const struct conf_key *k)
 			document(noun, k->name, value, text);
 			conf_free(parse(text));
 			add(value, "x");
-			wrong += k->type != CONF_T_TOKEN &&
+			wrong += k->type != CONF_T_TOKEN && k->type != CONF_T_SEARCH && k->type != CONF_T_HOSTS_FILE &&
 				!refused(text, document(noun, k->name, value, text), true);
 		}
 		w += n + (w[n] == '|');

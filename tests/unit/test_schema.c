@@ -122,7 +122,7 @@ static struct json noun_find(const char *text, enum conf_noun noun)
 		[CONF_COMPRESS] = "compress",
 		[CONF_LISTEN_TLS] = "listen_tls", [CONF_CERTIFICATE] = "certificate",
 		[CONF_CLIENT_CERTIFICATES] = "client_certificates", [CONF_TICKETS] = "tickets",
-		[CONF_SERVICE_TLS] = "service_tls", [CONF_HSTS] = "hsts",
+		[CONF_SERVICE_TLS] = "service_tls", [CONF_DNS] = "dns", [CONF_DNS_NAME] = "dns_name", [CONF_HSTS] = "hsts",
 		[CONF_ENDPOINT] = "endpoint_map", [CONF_BALANCE] = "balance", [CONF_HASH] = "hash", [CONF_STICKY] = "sticky",
 	};
 	struct json root = {text};
