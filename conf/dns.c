@@ -120,6 +120,7 @@ void conf_read_dns_host(struct conf_walk *w, const struct conf_key *k, const str
 		return;
 	}
 	d->address.kind = CONF_NAME;
+	d->address.weight = 1;
 	d->address.pos = n->pos;
 	d->address.text = conf_walk_dup(w, n->text);
 	d->address.path = conf_name_dup(w, n->text);
@@ -142,7 +143,7 @@ static void map_check(struct conf_walk *w, const struct conf_node *n, struct con
 void conf_read_dns_name(struct conf_walk *w, const struct conf_key *k, const struct conf_node *n, void *at)
 {
 	struct conf_dns_name *d = at;
-	struct conf_address a = {.path = STR("")};
+	struct conf_address a = {.path = STR(""), .weight = 1};
 	const char *wrong;
 
 	*d = (struct conf_dns_name){.address = {.path = STR(""), .text = STR("")}};

@@ -122,6 +122,7 @@ static enum cause blame(enum cause cause)
 	case CAUSE_CONNECT_REFUSED:
 	case CAUSE_CONNECT_FAILED:
 	case CAUSE_NO_ENDPOINT:
+	case CAUSE_UNRESOLVED:
 		return CAUSE_AUTH_UNREACHABLE;
 	case CAUSE_CONNECT_TIMEOUT:
 	case CAUSE_QUEUE_TIMEOUT:

@@ -46,6 +46,7 @@
 	CAUSE(NO_SERVICE, "no_service", 500, "proxy_configuration_error", "the route has no valid service") \
 	CAUSE(BAD_REWRITE, "bad_rewrite", 500, "proxy_configuration_error", "the route's rewrite gives no valid target") \
 	CAUSE(NO_ENDPOINT, "no_endpoint", 503, "destination_unavailable", "the service has no endpoint that can serve") \
+	CAUSE(UNRESOLVED, "unresolved", 503, "dns_error", "the names of the service's endpoints are not known to stand for any address") \
 	CAUSE(QUEUE_FULL, "queue_full", 503, "connection_limit_reached", "too many requests wait for this service") \
 	CAUSE(QUEUE_TIMEOUT, "queue_timeout", 503, "connection_limit_reached", "no connection became free in time") \
 	CAUSE(CALLS_FULL, "calls_full", 503, "connection_limit_reached", "the proxy asks too many services at once") \

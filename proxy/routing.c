@@ -187,7 +187,7 @@ enum cause routing_pick(struct lease *l, const struct endpoint_tried *tried)
 	if (e && l->service->rules->max_connections)
 		e = prefer_free(l, e, *tried);
 	if (!e)
-		return CAUSE_NO_ENDPOINT;
+		return l->service->named && !service_set(l->service)->n ? CAUSE_UNRESOLVED : CAUSE_NO_ENDPOINT;
 	lease_aim(l, e);
 	return CAUSE_NONE;
 }

@@ -24,6 +24,7 @@
 #include "lib/base/mem.h"
 #include "proxy/grace.h"
 #include "proxy/log.h"
+#include "proxy/names.h"
 #include "proxy/settings.h"
 #include "proxy/tls.h"
 #include "proxy/worker.h"
@@ -39,6 +40,7 @@ struct main {
 	struct settings *settings;		/* owned */
 	struct endpoint_table *endpoints;	/* owned */
 	struct snapshot *snapshot;		/* owned reference */
+	struct names *names;			/* owned; NULL: no endpoint has one */
 	struct worker **workers;		/* owned */
 	unsigned n_workers;
 	_Atomic unsigned ended;			/* workers whose thread is about to end */
@@ -60,6 +62,14 @@ static uint32_t now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint32_t)(t.tv_sec * 1000 + t.tv_nsec / 1000000);
+}
+
+static uint64_t now_ms64(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
 static uint64_t now_us(void)
@@ -209,7 +219,8 @@ static enum server_exit prepare(struct main *m, struct conf *c)
 	}
 	if (m->snapshot && m->settings->hasher_threads)
 		m->server.hasher = hasher_new(m->settings->hasher_threads, &m->server.budget);
-	if (m->snapshot && (m->server.hasher || !m->settings->hasher_threads))
+	if (m->snapshot && (m->server.hasher || !m->settings->hasher_threads) &&
+	    names_new(c, m->server.tls, m->snapshot, m->endpoints, &m->names) == OK)
 		return SERVER_OK;
 	log_error("the configuration cannot be used: %s", err.text[0] ? err.text : "out of memory");
 	return err.err == ERR_SYNTAX ? SERVER_REFUSED : SERVER_FAILED;
@@ -363,11 +374,16 @@ static void on_woken(void *ctx)
 	grace_tend(m->server.grace);
 }
 
-/* Files of TLS alone are watched. */
+/* Files of TLS are watched, and what names are asked for by. */
 static void on_ready(void *ctx, void *ptr, unsigned events)
 {
-	(void)ctx, (void)events;
-	tls_event(ptr, now_ms());
+	struct main *m = ctx;
+
+	(void)events;
+	if (ptr == m->names)
+		names_event(ptr);
+	else
+		tls_event(ptr, now_ms());
 }
 
 static const struct loop_events events = { .begin = on_begin, .ready = on_ready, .woken = on_woken };
@@ -385,6 +401,7 @@ static bool catch_signals(struct main *m)
 static void log_counters(const struct main *m)
 {
 	struct tls_counts tls = tls_counts(m->server.tls);
+	struct names_counts names = names_counts(m->names);
 	uint64_t sum, evicted;
 	char line[2048];
 	size_t n = 0;
@@ -419,6 +436,9 @@ static void log_counters(const struct main *m)
 		n += (size_t)snprintf(line + n, sizeof line - n, " tls_reloads=%llu", (unsigned long long)tls.reloads);
 	if (tls.refused && n < sizeof line - 64)
 		n += (size_t)snprintf(line + n, sizeof line - n, " tls_reloads_refused=%llu", (unsigned long long)tls.refused);
+	if (names.asked && n < sizeof line - 128)
+		n += (size_t)snprintf(line + n, sizeof line - n, " dns_asked=%llu dns_failed=%llu dns_changes=%llu",
+				      (unsigned long long)names.asked, (unsigned long long)names.failed, (unsigned long long)names.changes);
 	log_info("served:%s", n ? line : " nothing");
 }
 
@@ -437,6 +457,8 @@ static void wait_for_end(struct main *m)
 
 	while (atomic_load(&m->ended) < m->n_workers) {
 		int64_t tend = sooner(sooner(tend_rates(m), tend_heap(m)), tls_tend(m->server.tls, now_ms(), time(NULL)));
+
+		tend = sooner(tend, names_tend(m->names, now_ms64()));
 
 		loop_pass(m->server.loop, now_ms(), wait < 0 || (tend >= 0 && tend < wait) ? tend : wait);
 		if (!m->signals)
@@ -475,6 +497,7 @@ static void clean_up(struct main *m)
 	for (unsigned i = 0; i < m->n_workers; i++)
 		worker_free(m->workers[i]);
 	mem_free(m->workers);
+	names_free(m->names);
 	grace_free(m->server.grace);
 	snapshot_unref(m->snapshot);
 	endpoint_table_free(m->endpoints);
@@ -507,6 +530,10 @@ enum server_exit server_run(struct conf *c, const char *hint)
 	if (!m.server.grace || !make_workers(&m) || !open_listeners(&m) || !catch_signals(&m))
 		goto out;
 	grace_workers(m.server.grace, m.workers, m.n_workers);
+	if (m.names && names_start(m.names, &m.server) != OK) {
+		log_error("cannot start: out of memory");
+		goto out;
+	}
 	if (!start_threads(&m)) {
 		log_stop();
 		_exit(1);

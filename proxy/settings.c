@@ -240,21 +240,27 @@ static struct service_spec service_of(struct arena *a, const struct conf_service
 	struct service_endpoint_spec *e = arena_alloc(a, c->endpoints.count * sizeof *e + 1);
 	struct service_spec s = {
 		.name = c->name, .rules = rules_of(c),
-		.endpoints = e, .n_endpoints = (uint32_t)c->endpoints.count,
+		.endpoints = e, .named = c->dns.address.path.n,
 	};
 
 	for (size_t i = 0; e && i < c->endpoints.count; i++) {
 		const struct conf_address *from = &c->endpoints.items[i];
+		struct service_endpoint_spec *to = &e[s.n_endpoints];
 
-		memset(&e[i], 0, sizeof e[i]);
-		e[i].weight = (uint16_t)from->weight;
-		e[i].state = (uint8_t)from->state;	/* the same order */
-		e[i].address.tls = tls;
-		e[i].address.family = from->kind == CONF_UNIX ? ENDPOINT_UNIX :
-				      from->kind == CONF_INET6 ? ENDPOINT_IP6 : ENDPOINT_IP4;
-		e[i].address.port = from->port;
-		memcpy(e[i].address.ip, from->ip, 16);
-		e[i].address.path = from->kind == CONF_UNIX ? from->path.p : NULL;
+		if (from->kind == CONF_NAME) {	/* names.h */
+			s.named = true;
+			continue;
+		}
+		memset(to, 0, sizeof *to);
+		to->weight = (uint16_t)from->weight;
+		to->state = (uint8_t)from->state;	/* the same order */
+		to->address.tls = tls;
+		to->address.family = from->kind == CONF_UNIX ? ENDPOINT_UNIX :
+				     from->kind == CONF_INET6 ? ENDPOINT_IP6 : ENDPOINT_IP4;
+		to->address.port = from->port;
+		memcpy(to->address.ip, from->ip, 16);
+		to->address.path = from->kind == CONF_UNIX ? from->path.p : NULL;
+		s.n_endpoints++;
 	}
 	return s;
 }

@@ -380,7 +380,7 @@ class Origin:
     the last one to all that follow.  What a script raises fails the test, except
     that the proxy may always close."""
 
-    def __init__(self, script=echo, family=socket.AF_INET, path=None, port=0, backlog=128):
+    def __init__(self, script=echo, family=socket.AF_INET, path=None, port=0, backlog=128, host=None):
         self.scripts = script if isinstance(script, list) else [script]
         self.lock = threading.Condition()
         self.heads, self.requests, self.errors = [], [], []
@@ -393,12 +393,12 @@ class Origin:
             self.sock.bind(path)
             self.address = "unix:" + path
         else:
-            host = "::1" if family == socket.AF_INET6 else "127.0.0.1"
+            host = host or ("::1" if family == socket.AF_INET6 else "127.0.0.1")
             self.sock = socket.socket(family)
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.sock.bind((host, port))
             self.port = self.sock.getsockname()[1]
-            self.address = "[::1]:%d" % self.port if ":" in host else "127.0.0.1:%d" % self.port
+            self.address = "[%s]:%d" % (host, self.port) if ":" in host else "%s:%d" % (host, self.port)
         self.sock.listen(backlog)
         self._thread(self._accept)
 
