@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
-#include <sys/queue.h>
 #include <sys/socket.h>
 
 #define DEMO_BODY_MAX (16 * 1024 * 1024)
@@ -44,7 +43,7 @@ static void echo(struct evhttp_request *r, void *arg)
 	}
 	evbuffer_add_printf(out, "This is thimble's demo origin. The request, as it arrived here:\n\n%s %s\n",
 			    method_name(evhttp_request_get_command(r)), evhttp_request_get_uri(r));
-	TAILQ_FOREACH(field, in, next)
+	for (field = in->tqh_first; field; field = field->next.tqe_next)
 		evbuffer_add_printf(out, "%s: %s\n", field->key, field->value);
 	if (evbuffer_get_length(body)) {
 		evbuffer_add_printf(out, "\n");

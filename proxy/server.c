@@ -7,7 +7,6 @@
 #include "proxy/server.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -278,7 +277,7 @@ static void trim_rates(struct main *m)
 	left = m->rates_left = rate_table_trim(m->server.rates, now_us());
 	if (!left) {
 		m->rates_wait = 0;
-		malloc_trim(0);
+		mem_trim();
 		return;
 	}
 	atomic_store(&m->server.rates_used, true);
@@ -326,7 +325,7 @@ static int64_t tend_heap(struct main *m)
 	if (now - m->trimmed < m->trim_wait)
 		return (int64_t)(m->trim_wait - (now - m->trimmed));
 	atomic_store(&m->server.trim, false);
-	malloc_trim(0);
+	mem_trim();
 	took = (uint32_t)(cpu_us() - before);
 	m->trimmed = now;
 	m->trim_wait = 1 + took / 10;
@@ -525,7 +524,7 @@ enum server_exit server_run(struct conf *c, const char *hint)
 	code = SERVER_FAILED;
 	conf_free(c);
 	c = NULL;
-	malloc_trim(0);		/* the tree of a large configuration was most of the heap */
+	mem_trim();		/* the tree of a large configuration was most of the heap */
 	m.server.grace = grace_new(&m.server);
 	if (!m.server.grace || !make_workers(&m) || !open_listeners(&m) || !catch_signals(&m))
 		goto out;

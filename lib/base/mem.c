@@ -7,6 +7,9 @@
 #include "lib/base/mem.h"
 
 #include <malloc.h>
+#ifdef THIMBLE_MIMALLOC
+#include <mimalloc.h>
+#endif
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -106,6 +109,25 @@ void mem_pages_hide(void *p, size_t n)
 size_t mem_size(void *p)
 {
 	return p ? malloc_usable_size(p) + 8 : 0;
+}
+
+#ifdef THIMBLE_MIMALLOC
+/* mimalloc keeps what was freed for a while, and its peak is then three times what is in use. */
+__attribute__((constructor)) static void purge_at_once(void)
+{
+	mi_option_set(mi_option_decommit_delay, 0);
+	mi_option_set(mi_option_segment_decommit_delay, 0);
+}
+#endif
+
+/* Of the allocators that are built in (deploy/static), glibc's alone must be told. */
+void mem_trim(void)
+{
+#if defined(THIMBLE_MIMALLOC)
+	mi_collect(true);
+#elif defined(__GLIBC__)
+	malloc_trim(0);
+#endif
 }
 
 /* Counting starts anew: call n of this thread and all after it fail; 0: none. */

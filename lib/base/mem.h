@@ -22,6 +22,10 @@ void mem_pages_hide(void *p, size_t n);
 /* What the heap block at `p` really takes, in bytes, the allocator's own share included. */
 size_t mem_size(void *p);
 
+/* Gives the system what is free in the heap, as far as the allocator keeps any; takes
+ * milliseconds when much was.  Any thread. */
+void mem_trim(void);
+
 /* For tests: the n-th call from now (1 is the next) and all after it fail, for
  * this thread; 0 means none.  mem_fail_count: calls since it was last set. */
 void mem_fail_from(size_t n);

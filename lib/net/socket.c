@@ -12,6 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifndef SO_BUF_LOCK
+#define SO_BUF_LOCK 72	/* Linux 5.14, asm-generic; musl 1.2.3 has no name for it */
+#endif
+
 void socket_address_any(struct socket_address *a, uint16_t port)
 {
 	static const uint8_t zero[16];
