@@ -506,7 +506,7 @@ static void log_access(const struct exchange *x)
 	if (x->lease.service)
 		r.service = service_name(x->lease.service);
 	if (x->lease.endpoint)
-		r.endpoint = endpoint_text(x->lease.endpoint, endpoint);
+		r.endpoint = pool_text(x->w, x->lease.endpoint, endpoint);
 	access_write(&r);
 }
 

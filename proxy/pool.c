@@ -43,6 +43,17 @@ static enum err pools_reach(struct worker *w, uint32_t index)
 	return OK;
 }
 
+static void keep_text(struct pool *p)
+{
+	char text[ENDPOINT_TEXT_MAX];
+	struct str s = endpoint_text(p->endpoint, text);
+
+	if (s.n > sizeof p->text)
+		return;
+	memcpy(p->text, s.p, s.n);
+	p->text_len = (uint8_t)s.n;
+}
+
 static struct pool *pool_of(struct worker *w, struct endpoint *e)
 {
 	struct pool *p;
@@ -56,7 +67,15 @@ static struct pool *pool_of(struct worker *w, struct endpoint *e)
 		return NULL;
 	*p = (struct pool){ .w = w, .endpoint = endpoint_ref(e) };
 	w->pools[e->index] = p;
+	keep_text(p);
 	return p;
+}
+
+struct str pool_text(const struct worker *w, const struct endpoint *e, char text[ENDPOINT_TEXT_MAX])
+{
+	const struct pool *p = e->index < w->n_pools ? w->pools[e->index] : NULL;
+
+	return p && p->text_len ? (struct str){ p->text, p->text_len } : endpoint_text(e, text);
 }
 
 static void pool_dirty(struct pool *p)

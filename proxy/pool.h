@@ -22,6 +22,8 @@ struct pool {
 	unsigned conns, n_connecting;
 	struct pool *next_dirty;	/* the worker's list */
 	bool dirty;
+	uint8_t text_len;		/* 0: it is longer than this */
+	char text[22];			/* of the endpoint, for logs: making it costs as much as the rest of a line's numbers */
 	struct ttl_link link;		/* while the endpoint is avoided, and it was this worker that saw it fail */
 	uint32_t stamp;
 };
@@ -30,6 +32,9 @@ struct pool {
  * called), or it waits for one (l->pool is set), or neither, and the cause is returned.  At most
  * the service's max_connections are opened to the endpoint. */
 enum cause pool_get(struct lease *l) MUST_USE;
+
+/* endpoint_text of `e`; borrowed until the end of the turn, or made in `text`. */
+struct str pool_text(const struct worker *w, const struct endpoint *e, char text[ENDPOINT_TEXT_MAX]);
 
 /* All `max` connections of a worker to `e` are busy. */
 bool pool_full(struct worker *w, const struct endpoint *e, unsigned max);

@@ -286,7 +286,7 @@ static void log_access(const struct stream *s)
 	};
 
 	if (s->lease.endpoint)
-		r.endpoint = endpoint_text(s->lease.endpoint, endpoint);
+		r.endpoint = pool_text(w, s->lease.endpoint, endpoint);
 	log_client(&r, w, s->client);
 	access_write(&r);
 }
