@@ -1,11 +1,13 @@
-/* Door: route objects, and what they do to a request's target.  A route is one
- * heap block with every string in it, and owns one reference to its service; it is
+/* Door: route objects, and what they do to a request's target.  A route is a small
+ * heap block; it owns one reference to its service and one to its shape, which is all that
+ * routes can have in common, with every string in it.  It is
  * owned by those who hold references: snapshots and exchanges.
  * Everything in it was checked when it was made, so that nothing a specification
  * says can break a head on the wire; what a client sends is checked where it is
  * put into a Location. */
 #include "dispatch/route.h"
 
+#include <stddef.h>
 #include <string.h>
 #include "dispatch/text.h"
 #include "lib/base/check.h"
@@ -115,7 +117,7 @@ static enum err spec_check(const struct route_spec *s, struct snapshot_error *er
 {
 	enum err e = action_check(s, err);
 
-	if (e == OK && !text_value(s->label))
+	if (e == OK && (!text_value(s->label) || s->label.n > UINT16_MAX))
 		e = snapshot_error_set(err, ERR_SYNTAX, "the label has control bytes");
 	if (e == OK && s->rewrite > REWRITE_PATH)
 		e = snapshot_error_set(err, ERR_SYNTAX, "unknown rewrite %u", s->rewrite);
@@ -152,16 +154,15 @@ static struct route_spec spec_canonical(const struct route_spec *spec)
 	return s;
 }
 
-#define N_STRINGS 6
+#define N_STRINGS 5	/* of a shape */
 
 static void spec_strings(struct route_spec *s, struct str *out[N_STRINGS])
 {
-	out[0] = &s->label;
-	out[1] = &s->text;
-	out[2] = &s->content_type;
-	out[3] = &s->rewrite_from;
-	out[4] = &s->rewrite_to;
-	out[5] = &s->host;
+	out[0] = &s->text;
+	out[1] = &s->content_type;
+	out[2] = &s->rewrite_from;
+	out[3] = &s->rewrite_to;
+	out[4] = &s->host;
 }
 
 static struct str put(char **at, struct str s)
@@ -200,87 +201,6 @@ static void backends_put(struct route_backend *to, const struct route_backend *f
 	}
 }
 
-struct route *route_new(const struct route_spec *spec, uint64_t hash, struct snapshot_error *err)
-{
-	struct route_spec s = spec_canonical(spec);
-	size_t n_mods = (size_t)s.n_request + s.n_response, size, i;
-	struct str *strings[N_STRINGS];
-	struct route_backend *backends;
-	struct header_mod *mods;
-	struct route *r;
-	char *text;
-
-	if (spec_check(spec, err) != OK)
-		return NULL;
-	spec_strings(&s, strings);
-	size = sizeof(*r) + s.n_backends * sizeof(*backends) + n_mods * sizeof(*mods) + mods_text(s.request, s.n_request) +
-	       mods_text(s.response, s.n_response);
-	for (i = 0; i < N_STRINGS; i++)
-		size += strings[i]->n;
-	r = mem_alloc(size);
-	if (!r) {
-		snapshot_error_set(err, ERR_MEM, "no memory for a route");
-		return NULL;
-	}
-	backends = (struct route_backend *)(r + 1);
-	backends_put(backends, s.backends, s.n_backends);
-	s.backends = s.n_backends ? backends : NULL;
-	mods = (struct header_mod *)(backends + s.n_backends);
-	text = (char *)(mods + n_mods);
-	mods_put(mods, s.request, s.n_request, &text);
-	mods_put(mods + s.n_request, s.response, s.n_response, &text);
-	s.request = mods;
-	s.response = mods + s.n_request;
-	for (i = 0; i < N_STRINGS; i++)
-		*strings[i] = put(&text, *strings[i]);
-	CHECK(text == (char *)r + size);
-	if (s.service)
-		service_ref(s.service);
-	if (s.policy)
-		policy_ref(s.policy);
-	r->spec = s;
-	r->hash = hash;
-	atomic_init(&r->turn, 0);
-	atomic_init(&r->refs, 1);
-	return r;
-}
-
-static uint64_t hash_more(uint64_t h, struct str s)
-{
-	uint64_t two[2] = {h, hash_str(s)};
-
-	return hash_str((struct str){(const char *)two, sizeof(two)});
-}
-
-static uint64_t mods_hash(uint64_t h, const struct header_mod *m, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		h = hash_more(hash_more(h ^ m[i].op, m[i].name), m[i].value);
-	return h;
-}
-
-uint64_t route_spec_hash(const struct route_spec *spec)
-{
-	struct route_spec s = spec_canonical(spec);
-	uint64_t scalars[] = {s.action, s.rewrite, s.odd_paths, s.status, s.n_request, s.n_response, (uintptr_t)s.service,
-			      s.body_limit, s.first_byte_ms, s.between_bytes_ms, s.tunnel_ms};
-	uint64_t h = hash_str((struct str){(const char *)scalars, sizeof(scalars)});
-	struct str *strings[N_STRINGS];
-	size_t i;
-
-	for (i = 0; i < s.n_backends; i++) {
-		uint64_t one[] = {h, (uintptr_t)s.backends[i].service, s.backends[i].weight};
-
-		h = hash_str((struct str){(const char *)one, sizeof(one)});
-	}
-	spec_strings(&s, strings);
-	for (i = 0; i < N_STRINGS; i++)
-		h = hash_more(h, *strings[i]);
-	return mods_hash(mods_hash(h, s.request, s.n_request), s.response, s.n_response);
-}
-
 static bool mods_equal(const struct header_mod *a, const struct header_mod *b, size_t n)
 {
 	size_t i;
@@ -301,13 +221,14 @@ static bool backends_equal(const struct route_spec *a, const struct route_spec *
 	return true;
 }
 
-bool route_is(const struct route *r, const struct route_spec *spec)
+/* Whether two canonical ones are alike but for service and label. */
+static bool shape_is(const struct route_spec *is, const struct route_spec *other)
 {
-	struct route_spec a = r->spec, b = spec_canonical(spec);
+	struct route_spec a = *is, b = *other;
 	struct str *as[N_STRINGS], *bs[N_STRINGS];
 	size_t i;
 
-	if (a.action != b.action || a.rewrite != b.rewrite || a.odd_paths != b.odd_paths || a.status != b.status || a.service != b.service ||
+	if (a.action != b.action || a.rewrite != b.rewrite || a.odd_paths != b.odd_paths || a.status != b.status ||
 	    a.n_request != b.n_request || a.n_response != b.n_response || a.body_limit != b.body_limit ||
 	    a.first_byte_ms != b.first_byte_ms || a.between_bytes_ms != b.between_bytes_ms ||
 	    a.tunnel_ms != b.tunnel_ms || !policy_same(a.policy, b.policy) ||
@@ -321,10 +242,153 @@ bool route_is(const struct route *r, const struct route_spec *spec)
 	return mods_equal(a.request, b.request, a.n_request) && mods_equal(a.response, b.response, a.n_response);
 }
 
+struct shape {
+	_Atomic uint32_t refs;
+	struct route_spec spec;		/* every string and array is in this block */
+};
+
+static struct shape *shape_of(const struct route *r)
+{
+	return (struct shape *)((char *)(uintptr_t)r->spec - offsetof(struct shape, spec));
+}
+
+/* `s` is canonical, and checked. */
+static struct shape *shape_new(struct route_spec s)
+{
+	size_t n_mods = (size_t)s.n_request + s.n_response, size, i;
+	struct str *strings[N_STRINGS];
+	struct route_backend *backends;
+	struct header_mod *mods;
+	struct shape *made;
+	char *text;
+
+	spec_strings(&s, strings);
+	size = sizeof(*made) + s.n_backends * sizeof(*backends) + n_mods * sizeof(*mods) + mods_text(s.request, s.n_request) +
+	       mods_text(s.response, s.n_response);
+	for (i = 0; i < N_STRINGS; i++)
+		size += strings[i]->n;
+	made = mem_alloc(size);
+	if (!made)
+		return NULL;
+	backends = (struct route_backend *)(made + 1);
+	backends_put(backends, s.backends, s.n_backends);
+	s.backends = s.n_backends ? backends : NULL;
+	mods = (struct header_mod *)(backends + s.n_backends);
+	text = (char *)(mods + n_mods);
+	mods_put(mods, s.request, s.n_request, &text);
+	mods_put(mods + s.n_request, s.response, s.n_response, &text);
+	s.request = mods;
+	s.response = mods + s.n_request;
+	for (i = 0; i < N_STRINGS; i++)
+		*strings[i] = put(&text, *strings[i]);
+	CHECK(text == (char *)made + size);
+	if (s.policy)
+		policy_ref(s.policy);
+	s.service = NULL;
+	s.label = STR("");
+	made->spec = s;
+	atomic_init(&made->refs, 1);
+	return made;
+}
+
+static void shape_unref(struct shape *s)
+{
+	if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (size_t i = 0; i < s->spec.n_backends; i++)
+		service_unref(s->spec.backends[i].service);
+	policy_unref(s->spec.policy);
+	mem_free(s);
+}
+
+struct route *route_new(const struct route_spec *spec, uint64_t hash, const struct route *like, struct snapshot_error *err)
+{
+	struct route_spec s = spec_canonical(spec);
+	struct shape *shape;
+	struct route *r;
+
+	if (spec_check(spec, err) != OK)
+		return NULL;
+	r = mem_alloc(sizeof(*r) + s.label.n);
+	/* policies may count: two that say the same are two */
+	if (like && like->spec->policy == s.policy && shape_is(like->spec, &s)) {
+		shape = shape_of(like);
+		atomic_fetch_add_explicit(&shape->refs, 1, memory_order_relaxed);
+	} else {
+		shape = shape_new(s);
+	}
+	if (!r || !shape) {
+		if (shape)
+			shape_unref(shape);
+		mem_free(r);
+		snapshot_error_set(err, ERR_MEM, "no memory for a route");
+		return NULL;
+	}
+	atomic_init(&r->refs, 1);
+	atomic_init(&r->turn, 0);
+	r->hash = hash;
+	r->spec = &shape->spec;
+	r->service = s.service ? service_ref(s.service) : NULL;
+	r->label_len = (uint16_t)s.label.n;
+	if (s.label.n)
+		memcpy(r->label, s.label.p, s.label.n);
+	return r;
+}
+
+static uint64_t hash_more(uint64_t h, struct str s)
+{
+	uint64_t two[2] = {h, hash_str(s)};
+
+	return hash_str((struct str){(const char *)two, sizeof(two)});
+}
+
+static uint64_t mods_hash(uint64_t h, const struct header_mod *m, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		h = hash_more(hash_more(h ^ m[i].op, m[i].name), m[i].value);
+	return h;
+}
+
+uint64_t route_shape_hash(const struct route_spec *spec)
+{
+	struct route_spec s = spec_canonical(spec);
+	uint64_t scalars[] = {s.action, s.rewrite, s.odd_paths, s.status, s.n_request, s.n_response,
+			      s.body_limit, s.first_byte_ms, s.between_bytes_ms, s.tunnel_ms};
+	uint64_t h = hash_str((struct str){(const char *)scalars, sizeof(scalars)});
+	struct str *strings[N_STRINGS];
+	size_t i;
+
+	for (i = 0; i < s.n_backends; i++) {
+		uint64_t one[] = {h, (uintptr_t)s.backends[i].service, s.backends[i].weight};
+
+		h = hash_str((struct str){(const char *)one, sizeof(one)});
+	}
+	spec_strings(&s, strings);
+	for (i = 0; i < N_STRINGS; i++)
+		h = hash_more(h, *strings[i]);
+	return mods_hash(mods_hash(h, s.request, s.n_request), s.response, s.n_response);
+}
+
+uint64_t route_spec_hash(const struct route_spec *spec)
+{
+	uint64_t service = spec->action == ROUTE_SERVICE ? (uintptr_t)spec->service : 0;
+
+	return hash_more(route_shape_hash(spec) + service * UINT64_C(0x9e3779b97f4a7c15), spec->label);
+}
+
+bool route_is(const struct route *r, const struct route_spec *spec)
+{
+	struct route_spec s = spec_canonical(spec);
+
+	return r->service == s.service && str_eq(route_label(r), s.label) && shape_is(r->spec, &s);
+}
+
 struct service *route_next_backend(const struct route *r)
 {
 	struct route *own = (struct route *)(uintptr_t)r;
-	const struct route_spec *s = &r->spec;
+	const struct route_spec *s = r->spec;
 	uint32_t turn = atomic_fetch_add_explicit(&own->turn, 1, memory_order_relaxed);
 	uint64_t sum = 0, at;
 
@@ -352,9 +416,7 @@ void route_unref(const struct route *r)
 
 	if (!own || atomic_fetch_sub_explicit(&own->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	service_unref(own->spec.service);
-	for (size_t i = 0; i < own->spec.n_backends; i++)
-		service_unref(own->spec.backends[i].service);
-	policy_unref(own->spec.policy);
+	service_unref(own->service);
+	shape_unref(shape_of(own));
 	mem_free(own);
 }

@@ -55,10 +55,10 @@ struct route_spec {
 	uint16_t status;	/* of a redirect or an answer */
 	uint16_t n_request, n_response;
 	uint32_t n_backends;
-	struct service *service;	/* ROUTE_SERVICE only: borrowed in a spec, an owned reference in a route */
+	struct service *service;	/* ROUTE_SERVICE only: borrowed */
 	const struct route_backend *backends;	/* ROUTE_SPLIT only; the sum of weights is in 32 bits */
 	struct policy *policy;		/* NULL: none; borrowed in a spec, an owned reference in a route */
-	struct str label;		/* for logs */
+	struct str label;		/* for logs; at most 64 KiB */
 	struct str text;		/* ROUTE_REDIRECT: template of the Location; ROUTE_ANSWER: body */
 	struct str content_type;	/* ROUTE_ANSWER; may be empty */
 	struct str rewrite_from;	/* path prefix that is taken off, on a segment border */
@@ -72,18 +72,30 @@ struct route_spec {
 	uint32_t tunnel_ms;		/* silence of a tunnel */
 };
 
+/* What a route has of its own.  The rest is one object for all that do the same: thousands of routes differ in whom they
+ * lead to alone. */
 struct route {
 	_Atomic uint32_t refs;
 	_Atomic uint32_t turn;		/* of ROUTE_SPLIT: requests so far */
 	uint64_t hash;			/* of the specification */
-	struct route_spec spec;		/* every string and array is in this block */
+	const struct route_spec *spec;	/* shared, owned reference; its service is NULL and its label empty */
+	struct service *service;	/* of ROUTE_SERVICE: owned reference */
+	uint16_t label_len;
+	char label[];
 };
 
+static inline struct str route_label(const struct route *r)
+{
+	return (struct str){r->label, r->label_len};
+}
+
 /* A route with one reference, moved to the caller; NULL when refused, and `err`
- * (may be NULL) says why.  Takes references of spec->service and spec->policy; else nothing of
+ * (may be NULL) says why.  When it does the same as `like` (may be NULL), they share that.  Takes references of spec->service and spec->policy; else nothing of
  * `spec` is kept.  `hash` is route_spec_hash of it. */
-struct route *route_new(const struct route_spec *spec, uint64_t hash, struct snapshot_error *err) MUST_USE;
+struct route *route_new(const struct route_spec *spec, uint64_t hash, const struct route *like, struct snapshot_error *err) MUST_USE;
 uint64_t route_spec_hash(const struct route_spec *spec);
+/* The same for all that could share what they do. */
+uint64_t route_shape_hash(const struct route_spec *spec);
 /* Whether `r` is what route_new would make of `spec`. */
 bool route_is(const struct route *r, const struct route_spec *spec);
 

@@ -9,6 +9,8 @@
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
+#define ALIKE 64		/* shapes of routes that new ones are compared with */
+
 struct snapshot {
 	_Atomic uint32_t refs;
 	uint64_t generation;
@@ -157,6 +159,7 @@ static enum err backends_resolve(const struct snapshot *s, const struct snapshot
 static enum err routes_make(struct snapshot *s, const struct snapshot_spec *spec, struct snapshot *old,
 			    struct finder *before, struct snapshot_error *err)
 {
+	const struct route *alike[ALIKE] = {NULL};	/* borrowed: made of late, by what they do */
 	size_t i;
 
 	for (i = 0; old && i < old->n_routes; i++)
@@ -165,7 +168,7 @@ static enum err routes_make(struct snapshot *s, const struct snapshot_spec *spec
 		const struct snapshot_route *one = &spec->routes[i];
 		struct route_spec is = one->route;
 		struct route_backend *backends;
-		const struct route *made;
+		const struct route *made, **like;
 		uint64_t hash;
 
 		policy_bind(is.policy, s->service, s->n_services);
@@ -176,8 +179,10 @@ static enum err routes_make(struct snapshot *s, const struct snapshot_spec *spec
 		is.service = is.action == ROUTE_SERVICE && one->service < s->n_services ? s->service[one->service] : NULL;
 		hash = route_spec_hash(&is);
 		made = old_route(old, before, &is, hash);
+		like = &alike[route_shape_hash(&is) % ALIKE];
 		if (!made)
-			made = route_new(&is, hash, err);
+			made = route_new(&is, hash, *like, err);
+		*like = made;
 		mem_free(backends);
 		if (!made) {
 			place(err, PART_ROUTE, i);

@@ -15,12 +15,12 @@ static struct str path_of(struct str target)
 
 enum err route_rewrite_target(const struct route *r, struct str target, struct arena *a, struct str *out)
 {
-	struct str from = r->spec.rewrite_from, to = r->spec.rewrite_to, rest;
+	struct str from = r->spec->rewrite_from, to = r->spec->rewrite_to, rest;
 	char *p;
 
-	if (r->spec.rewrite == REWRITE_PATH && target.n && target.p[0] == '/') {
+	if (r->spec->rewrite == REWRITE_PATH && target.n && target.p[0] == '/') {
 		from = path_of(target);
-	} else if (r->spec.rewrite == REWRITE_NONE || target.n == 0 || target.p[0] != '/' ||
+	} else if (r->spec->rewrite == REWRITE_NONE || target.n == 0 || target.p[0] != '/' ||
 	    !text_within(path_of(target), from)) {
 		*out = target;
 		return OK;
@@ -113,7 +113,7 @@ enum err route_redirect_location(const struct route *r, struct str scheme, struc
 				 struct arena *a, struct str *out)
 {
 	struct origin o = {.scheme = scheme, .host = text_host_of(authority), .target = target};
-	struct str template = r->spec.text;
+	struct str template = r->spec->text;
 	const size_t dot = 2;
 	size_t n;
 	char *p;

@@ -48,7 +48,7 @@ bool answer_flush(struct exchange *x)
 
 static void wait_for_bytes(struct exchange *x)
 {
-	uint32_t ms = x->route->spec.between_bytes_ms;
+	uint32_t ms = x->route->spec->between_bytes_ms;
 
 	if (x->phase == PHASE_SENT)
 		request_wait(x, true);

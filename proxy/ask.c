@@ -19,7 +19,7 @@
 
 static const struct auth *part_of(const struct exchange *x)
 {
-	return (const struct auth *)x->route->spec.policy->part[POLICY_AUTH];
+	return (const struct auth *)x->route->spec->policy->part[POLICY_AUTH];
 }
 
 /* --- the question --- */

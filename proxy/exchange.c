@@ -307,7 +307,7 @@ static void note_end(struct exchange *x, struct str *rest)
 static void admit(struct exchange *x, struct head *h, struct str *rest)
 {
 	struct str authority = h->authority;
-	const struct route_spec *r = &x->route->spec;
+	const struct route_spec *r = x->route->spec;
 	enum cause cause = r->rewrite | r->odd_paths ? routing_path(x, h) : CAUSE_NONE;	/* neither, mostly */
 
 	if (cause == CAUSE_NONE && !x->lease.service) {	/* it is answered here */
@@ -327,8 +327,8 @@ static void admit(struct exchange *x, struct head *h, struct str *rest)
 		exchange_fail(x, CAUSE_BAD_REQUEST);
 		return;
 	}
-	if (x->route->spec.policy)
-		mirroring_begin(x, h, x->route->spec.host.n ? x->route->spec.host : authority);
+	if (x->route->spec->policy)
+		mirroring_begin(x, h, x->route->spec->host.n ? x->route->spec->host : authority);
 	request_feed(x, rest, false);
 }
 
@@ -350,7 +350,7 @@ void exchange_begin(struct exchange *x, struct head *h, struct str *rest)
 		exchange_fail(x, cause);
 		return;
 	}
-	if (x->route->spec.policy) {
+	if (x->route->spec->policy) {
 		note_end(x, rest);
 		if (gate_ask(x, h) != GATE_PASS)
 			return;
@@ -502,7 +502,7 @@ static void log_access(const struct exchange *x)
 		memcpy(r.client_addr, &x->client->peer.v4, 4);
 	}
 	if (x->route)
-		r.route = x->route->spec.label;
+		r.route = route_label(x->route);
 	if (x->lease.service)
 		r.service = service_name(x->lease.service);
 	if (x->lease.endpoint)

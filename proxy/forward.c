@@ -293,7 +293,7 @@ enum cause forward_request(struct exchange *x, struct head *h)
 		cause = count_forwards(x, h);
 	if (cause == CAUSE_NONE)
 		cause = by_listener(x, l, h);
-	if (cause == CAUSE_NONE && edit(h, x->route->spec.request, x->route->spec.n_request, false) != OK)
+	if (cause == CAUSE_NONE && edit(h, x->route->spec->request, x->route->spec->n_request, false) != OK)
 		cause = CAUSE_BAD_REQUEST;
 	return cause;
 }
@@ -348,7 +348,7 @@ enum err forward_notes(struct exchange *x, const struct header_mod *mods, unsign
 
 unsigned forward_added(const struct exchange *x)
 {
-	unsigned added = x->route ? x->route->spec.n_response : 0;
+	unsigned added = x->route ? x->route->spec->n_response : 0;
 
 	for (const struct note *n = x->notes; n; n = n->next)
 		added += n->n;
@@ -374,7 +374,7 @@ static enum cause complete_answer(struct exchange *x, struct head *h, bool edits
 		return CAUSE_ANSWER_HEAD_SIZE;
 	if (x->notes && edit_noted(x, h) != OK)
 		return CAUSE_ANSWER_HEAD_SIZE;
-	if (edits && edit(h, x->route->spec.response, x->route->spec.n_response, conn_secure(x->client)) != OK)
+	if (edits && edit(h, x->route->spec->response, x->route->spec->n_response, conn_secure(x->client)) != OK)
 		return CAUSE_ANSWER_HEAD_SIZE;
 	return CAUSE_NONE;
 }

@@ -26,7 +26,7 @@ static gate_fn *const gates[POLICY_N] = {
 
 static enum gate_said ask_from(struct exchange *x, struct head *h, unsigned first)
 {
-	const struct policy *p = x->route->spec.policy;
+	const struct policy *p = x->route->spec->policy;
 	enum gate_said said;
 
 	for (unsigned i = first; i < POLICY_N; i++) {
@@ -57,7 +57,7 @@ enum gate_said gate_ask(struct exchange *x, struct head *h)
 /* Fields that a head must have room for: the route has the last word. */
 static unsigned edit_room(const struct exchange *x)
 {
-	return EDIT_ROOM + x->route->spec.n_request;
+	return EDIT_ROOM + x->route->spec->n_request;
 }
 
 enum err gate_make_room(struct exchange *x, unsigned n)

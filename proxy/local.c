@@ -149,7 +149,7 @@ void local_empty(struct exchange *x, unsigned status)
 
 void local_route(struct exchange *x, const struct head *request)
 {
-	const struct route_spec *r = &x->route->spec;
+	const struct route_spec *r = x->route->spec;
 	struct local l = { .status = r->status, .edits = true };
 
 	if (r->action == ROUTE_ANSWER) {

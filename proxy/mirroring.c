@@ -11,7 +11,7 @@
 
 static struct mirror *part_of(const struct exchange *x)
 {
-	return (struct mirror *)x->route->spec.policy->part[POLICY_MIRROR];
+	return (struct mirror *)x->route->spec->policy->part[POLICY_MIRROR];
 }
 
 static void over(struct call *c, void *owner)

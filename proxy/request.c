@@ -48,8 +48,8 @@ void request_wait(struct exchange *x, bool moved)
 	if (request_pending(x)) {
 		if (moved || !ttl_linked(&up->link))
 			worker_wait(w, up, w->list.write);
-	} else if (x->request == DIR_DONE && x->route->spec.first_byte_ms) {
-		worker_wait(w, up, ttl_list_for(&w->ttl, x->route->spec.first_byte_ms));
+	} else if (x->request == DIR_DONE && x->route->spec->first_byte_ms) {
+		worker_wait(w, up, ttl_list_for(&w->ttl, x->route->spec->first_byte_ms));
 	} else {
 		worker_wait_end(up);
 	}

@@ -93,7 +93,7 @@ static enum cause judge_path(struct exchange *x, const struct head *h, struct st
 
 	if (odd == PATH_PLAIN)
 		return CAUSE_NONE;
-	if (odd == PATH_UNSURE || x->route->spec.odd_paths == ODD_PATHS_REFUSE)
+	if (odd == PATH_UNSURE || x->route->spec->odd_paths == ODD_PATHS_REFUSE)
 		return CAUSE_ODD_PATH;
 	p = arena_alloc(&x->arena, normal.n + query.n);
 	if (!p)
@@ -128,16 +128,16 @@ enum cause routing_find(struct exchange *x, struct head *h)
 		return CAUSE_NO_SERVICE;
 	}
 	x->route = route_ref(route);
-	x->lease.service = route->spec.action == ROUTE_SPLIT ? route_next_backend(route) : route->spec.service;
-	x->body_limit = route->spec.body_limit;
-	if (route->spec.action == ROUTE_INVALID || (route->spec.action == ROUTE_SPLIT && !x->lease.service))
+	x->lease.service = route->spec->action == ROUTE_SPLIT ? route_next_backend(route) : route->service;
+	x->body_limit = route->spec->body_limit;
+	if (route->spec->action == ROUTE_INVALID || (route->spec->action == ROUTE_SPLIT && !x->lease.service))
 		return CAUSE_NO_SERVICE;
 	return CAUSE_NONE;
 }
 
 enum cause routing_path(struct exchange *x, const struct head *h)
 {
-	const struct route_spec *r = &x->route->spec;
+	const struct route_spec *r = x->route->spec;
 	enum cause cause = CAUSE_NONE;
 	struct str normal;
 
@@ -219,7 +219,7 @@ bool routing_next_endpoint(struct exchange *x)
 	char *p, *head;
 	size_t before;
 
-	if (s->rules->host != SERVICE_HOST_ENDPOINT || x->route->spec.host.n)
+	if (s->rules->host != SERVICE_HOST_ENDPOINT || x->route->spec->host.n)
 		return routing_pick_other(&x->lease, &x->tried);
 	last = endpoint_ref(x->lease.endpoint);
 	if (!routing_pick_other(&x->lease, &x->tried)) {
@@ -271,7 +271,7 @@ static enum cause make_head(struct exchange *x, struct head *h)
 
 	if (cause != CAUSE_NONE)
 		return cause;
-	switch (x->route->spec.rewrite ? route_rewrite_target(x->route, h->target, &x->arena, &h->target) : OK) {
+	switch (x->route->spec->rewrite ? route_rewrite_target(x->route, h->target, &x->arena, &h->target) : OK) {
 	case OK:
 		break;
 	case ERR_MEM:
@@ -279,7 +279,7 @@ static enum cause make_head(struct exchange *x, struct head *h)
 	default:
 		return CAUSE_BAD_REWRITE;
 	}
-	h->authority = x->route->spec.host.n ? x->route->spec.host : routing_host(&x->lease, h->authority, text);
+	h->authority = x->route->spec->host.n ? x->route->spec->host : routing_host(&x->lease, h->authority, text);
 	h1_init(&x->upstream, CODEC_UPSTREAM, x->w->h1_upstream);
 	if (codec_put_head(&x->upstream.codec, 0, h, v) != OK || v->n != 1) {
 		vec_reset(v);

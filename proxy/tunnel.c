@@ -67,7 +67,7 @@ static struct tunnel_way way_of(struct exchange *x, bool up)
 {
 	return (struct tunnel_way){
 		.w = x->w, .from = up ? x->client : &x->lease.up->c, .to = up ? &x->lease.up->c : x->client,
-		.clock = x->client, .idle_ms = x->route->spec.tunnel_ms,
+		.clock = x->client, .idle_ms = x->route->spec->tunnel_ms,
 		.waiting = up ? &x->to_up : &x->to_client, .fin = up ? &x->client_fin : &x->up_fin,
 		.bytes = up ? &x->bytes_in : &x->bytes_out,
 	};

@@ -159,12 +159,12 @@ static void test_services(void **state)
 	size_t n;
 
 	(void)state;
-	assert_ptr_equal(((const struct namer *)route_of(a)->spec.policy->part[POLICY_AUTH])->service.service,
+	assert_ptr_equal(((const struct namer *)route_of(a)->spec->policy->part[POLICY_AUTH])->service.service,
 			 snapshot_services(a, &n)[1]);
 	assert_ptr_equal(route_of(a), route_of(same));
 	assert_ptr_not_equal(route_of(a), route_of(moved));
 	assert_ptr_not_equal(route_of(a), route_of(other));
-	assert_ptr_equal(((const struct namer *)route_of(moved)->spec.policy->part[POLICY_AUTH])->service.service,
+	assert_ptr_equal(((const struct namer *)route_of(moved)->spec->policy->part[POLICY_AUTH])->service.service,
 			 snapshot_services(moved, &n)[1]);
 	snapshot_unref(a);
 	snapshot_unref(same);

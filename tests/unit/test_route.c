@@ -15,7 +15,7 @@
 static struct route *made(const struct route_spec *spec)
 {
 	struct snapshot_error err = {0};
-	struct route *r = route_new(spec, route_spec_hash(spec), &err);
+	struct route *r = route_new(spec, route_spec_hash(spec), NULL, &err);
 
 	if (!r)
 		fail_msg("refused: %s", err.text);
@@ -49,7 +49,7 @@ static void targets(void **state)
 		struct arena a;
 
 		if (!rows[i].want) {
-			assert_null(route_new(&spec, 0, NULL));
+			assert_null(route_new(&spec, 0, NULL, NULL));
 			continue;
 		}
 		r = made(&spec);
@@ -189,7 +189,7 @@ static void no_memory_for_a_target(void **state)
 	mem_fail_from(1);
 	assert_int_equal(route_rewrite_target(r, STR("/a/x"), &a, &out), ERR_MEM);
 	assert_int_equal(route_redirect_location(r, STR("http"), STR("h"), STR("/a"), &a, &out), ERR_MEM);
-	assert_null(route_new(&spec, 0, NULL));
+	assert_null(route_new(&spec, 0, NULL, NULL));
 	mem_fail_from(0);
 	arena_fini(&a);
 	route_unref(r);
@@ -231,7 +231,7 @@ static void refuses(void **state)
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct snapshot_error err = {0};
 
-		assert_null(route_new(&rows[i].spec, 0, &err));
+		assert_null(route_new(&rows[i].spec, 0, NULL, &err));
 		if (err.err != ERR_SYNTAX || !strstr(err.text, rows[i].text))
 			fail_msg("row %zu: '%s'", i, err.text);
 	}
@@ -281,11 +281,35 @@ static void equality(void **state)
 	VARY(label = base.label);
 	for (i = 0; i < n; i++)
 		assert_true(route_is(r, &v[i]) && route_spec_hash(&v[i]) == r->hash);
-	assert_true(str_eq(r->spec.request[0].value, STR("v")) && str_eq(r->spec.response[1].name, STR("m")));
-	assert_ptr_not_equal(r->spec.text.p, base.text.p);
+	assert_true(str_eq(r->spec->request[0].value, STR("v")) && str_eq(r->spec->response[1].name, STR("m")));
+	assert_ptr_not_equal(r->spec->text.p, base.text.p);
 	route_unref(route_ref(r));
 	route_unref(r);
 	route_unref(NULL);
+}
+
+/* What routes do alike is one object; what differs in whom they lead to and what they are called is not. */
+static void what_is_alike_is_shared(void **state)
+{
+	struct snapshot_error err;
+	struct route_spec one = {.action = ROUTE_ANSWER, .status = 200, .text = STR("yes"), .label = STR("one")}, two = one, three = one;
+	struct route *a = route_new(&one, 1, NULL, &err), *b, *c;
+
+	(void)state;
+	two.label = STR("two");
+	three.text = STR("no");
+	b = route_new(&two, 2, a, &err);
+	c = route_new(&three, 3, b, &err);
+	assert_ptr_equal(a->spec, b->spec);
+	assert_ptr_not_equal(a->spec, c->spec);
+	assert_int_equal(route_shape_hash(&one), route_shape_hash(&two));
+	assert_int_not_equal(route_spec_hash(&one), route_spec_hash(&two));
+	assert_int_not_equal(route_shape_hash(&one), route_shape_hash(&three));
+	assert_true(route_is(a, &one) && route_is(b, &two) && !route_is(a, &two) && !route_is(b, &three));
+	route_unref(a);
+	assert_true(str_eq(b->spec->text, STR("yes")) && str_eq(route_label(b), STR("two")));
+	route_unref(b);
+	route_unref(c);
 }
 
 int main(void)
@@ -298,6 +322,7 @@ int main(void)
 		cmocka_unit_test(no_memory_for_a_target),
 		cmocka_unit_test(refuses),
 		cmocka_unit_test(equality),
+		cmocka_unit_test(what_is_alike_is_shared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

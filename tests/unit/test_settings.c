@@ -145,6 +145,7 @@ static void limits_and_timeouts(void **state)
 static void routes(void **state)
 {
 	const struct route_spec *r;
+	const struct service *service;
 
 	(void)state;
 	load("limits: {body: 9KiB}\n"
@@ -158,9 +159,9 @@ static void routes(void **state)
 	     "services:\n"
 	     "  two: {endpoints: [10.0.0.1:81, '[::1]:82'], host: endpoint, max_connections: 5}\n"
 	     "  sock: {endpoints: ['unix:/run/o.sock'], host: o.example}\n");
-	r = &find("a.example", "/api/x")->spec;
+	r = find("a.example", "/api/x")->spec;
 	assert_int_equal(r->action, ROUTE_SERVICE);
-	is(r->label, "a.example/api");
+	is(route_label(find("a.example", "/api/x")), "a.example/api");
 	assert_int_equal(r->rewrite, REWRITE_STRIP);
 	assert_int_equal(r->body_limit, 3);
 	assert_int_equal(r->first_byte_ms, 1000);
@@ -171,32 +172,33 @@ static void routes(void **state)
 	assert_int_equal(r->request[1].op, HEADER_SET);
 	assert_int_equal(r->request[2].op, HEADER_ADD);
 	assert_int_equal(r->n_response, 1);
-	is(service_name(r->service), "two");
-	assert_int_equal(r->service->rules->host, SERVICE_HOST_ENDPOINT);
-	assert_int_equal(r->service->rules->max_connections, 5);
-	assert_int_equal(service_set(r->service)->n, 2);
-	assert_ptr_equal(find("x.b.example", "/api")->spec.service, r->service);
-	r = &find("any", "/here")->spec;
+	service = find("a.example", "/api/x")->service;
+	is(service_name(service), "two");
+	assert_int_equal(service->rules->host, SERVICE_HOST_ENDPOINT);
+	assert_int_equal(service->rules->max_connections, 5);
+	assert_int_equal(service_set(service)->n, 2);
+	assert_ptr_equal(find("x.b.example", "/api")->service, service);
+	r = find("any", "/here")->spec;
 	assert_int_equal(r->action, ROUTE_ANSWER);
 	assert_int_equal(r->status, 201);
 	is(r->text, "hi");
 	is(r->content_type, "text/x");
-	is(r->label, "*/here");
+	is(route_label(find("any", "/here")), "*/here");
 	assert_int_equal(r->body_limit, 9216);
-	r = &find("any", "/away/x")->spec;
+	r = find("any", "/away/x")->spec;
 	assert_int_equal(r->action, ROUTE_REDIRECT);
 	assert_int_equal(r->status, 308);
-	r = &find("any", "/sock")->spec;
+	r = find("any", "/sock")->spec;
 	assert_int_equal(r->rewrite, REWRITE_REPLACE);
 	is(r->rewrite_to, "/r");
 	assert_true(r->body_limit == UINT64_MAX);
 	assert_int_equal(r->first_byte_ms, 0);
-	is(r->service->rules->host_literal, "o.example");
+	is(find("any", "/sock")->service->rules->host_literal, "o.example");
 }
 
 static const struct encoding *encoding(const char *path)
 {
-	const struct policy *p = find("any", path)->spec.policy;
+	const struct policy *p = find("any", path)->spec->policy;
 
 	return p ? (const struct encoding *)p->part[POLICY_ENCODE] : NULL;
 }
@@ -237,7 +239,7 @@ static struct str body_of(const char *method, const char *host, const char *path
 				 .header = a ? header_a : NULL, .ctx = (void *)(uintptr_t)a };
 	const struct route *r = NULL;
 
-	return snapshot_find(snap, &q, &r) == ROUTE_FOUND ? r->spec.text : STR("none");
+	return snapshot_find(snap, &q, &r) == ROUTE_FOUND ? r->spec->text : STR("none");
 }
 
 static void matches(void **state)
@@ -284,16 +286,16 @@ static void redirects(void **state)
 		snprintf(text, sizeof text, "routes: [{path: /p, redirect: {%s}}]\n", rows[i].redirect);
 		load(text);
 		r = find("a", "/p");
-		is(r->spec.text, rows[i].text);
-		assert_int_equal(r->spec.status, 302);
-		assert_int_equal(r->spec.rewrite, i == 1 ? REWRITE_REPLACE : i == 2 ? REWRITE_PATH : REWRITE_NONE);
-		is(r->spec.rewrite_from, i == 1 ? "/p" : "");
-		is(r->spec.rewrite_to, i == 1 || i == 2 ? "/y" : "");
+		is(r->spec->text, rows[i].text);
+		assert_int_equal(r->spec->status, 302);
+		assert_int_equal(r->spec->rewrite, i == 1 ? REWRITE_REPLACE : i == 2 ? REWRITE_PATH : REWRITE_NONE);
+		is(r->spec->rewrite_from, i == 1 ? "/p" : "");
+		is(r->spec->rewrite_to, i == 1 || i == 2 ? "/y" : "");
 		unload(state);
 	}
 	/* a new path may stand behind any expression */
 	load("services: {a: []}\nroutes: [{path: {regex: '/v1/?.*'}, service: a, replace_path: /x}]\n");
-	assert_int_equal(find("a", "/v1")->spec.rewrite, REWRITE_PATH);
+	assert_int_equal(find("a", "/v1")->spec->rewrite, REWRITE_PATH);
 }
 
 static void refusals(void **state)
@@ -350,7 +352,7 @@ static void hsts_is_one_header_more(void **state)
 
 		snprintf(text, sizeof text, "routes: [{answer: {status: 404}, hsts: %s, response_headers: {set: {X: y}}}]", rows[i].hsts);
 		load(text);
-		r = &find("a", "/")->spec;
+		r = find("a", "/")->spec;
 		assert_int_equal(r->n_response, 2);
 		assert_int_equal(r->n_request, 0);
 		assert_int_equal(r->response[0].op, HEADER_SET_SECURE);
@@ -359,7 +361,7 @@ static void hsts_is_one_header_more(void **state)
 		unload(NULL);
 	}
 	load("routes: [{answer: {status: 404}, hsts: off}]");
-	assert_int_equal(find("a", "/")->spec.n_response, 0);
+	assert_int_equal(find("a", "/")->spec->n_response, 0);
 }
 
 /* Whatever allocation fails, nothing is kept. */

@@ -79,7 +79,7 @@ static void ask_all(struct snapshot *snap, bool *reached)
 		f.b = values[(n /= N(values)) % N(values)];
 		q.query = str_of(queries[(n / N(values)) % N(queries)]);
 		if (snapshot_find(snap, &q, &r) == ROUTE_FOUND)
-			reached[r->spec.status - 200] = true;
+			reached[r->spec->status - 200] = true;
 	}
 }
 

@@ -86,10 +86,10 @@ static void finds_routes(void **state)
 	assert_int_equal(n, 2);
 	assert_int_equal(snapshot_generation(s), 1);
 	assert_ptr_equal(find(s, "/one/x"), find(s, "/1"));
-	assert_ptr_equal(find(s, "/1")->spec.service, services[0]);
-	assert_ptr_equal(find(s, "/two")->spec.service, services[1]);
-	assert_true(str_eq(find(s, "/three")->spec.text, STR("no")));
-	assert_null(find(s, "/three")->spec.service);
+	assert_ptr_equal(find(s, "/1")->service, services[0]);
+	assert_ptr_equal(find(s, "/two")->service, services[1]);
+	assert_true(str_eq(find(s, "/three")->spec->text, STR("no")));
+	assert_null(find(s, "/three")->service);
 	/* one address of both services is one endpoint */
 	assert_ptr_equal(service_set(services[0])->at[1].endpoint, service_set(services[1])->at[0].endpoint);
 	assert_int_equal(endpoint_table_live(t), 3);
@@ -104,7 +104,7 @@ static void generations_share_what_is_the_same(void **state)
 	struct world w = world_new(t);
 	struct snapshot *first = built(&w, NULL), *second, *third;
 	const struct route *one = find(first, "/1"), *two = find(first, "/two"), *three = find(first, "/3");
-	struct endpoint *shared = service_set(one->spec.service)->at[1].endpoint;
+	struct endpoint *shared = service_set(one->service)->at[1].endpoint;
 
 	(void)state;
 	atomic_store(&shared->verdict, VERDICT_DOWN);
@@ -118,16 +118,16 @@ static void generations_share_what_is_the_same(void **state)
 	w.routes[2].route.text = STR("gone");
 	third = built(&w, second);
 	assert_ptr_not_equal(find(third, "/1"), one);
-	assert_ptr_not_equal(find(third, "/1")->spec.service, one->spec.service);
+	assert_ptr_not_equal(find(third, "/1")->service, one->service);
 	assert_ptr_equal(find(third, "/two"), two);
 	assert_ptr_not_equal(find(third, "/3"), three);
-	assert_ptr_equal(service_set(find(third, "/1")->spec.service)->at[1].endpoint, shared);
+	assert_ptr_equal(service_set(find(third, "/1")->service)->at[1].endpoint, shared);
 	assert_false(endpoint_up(shared));
 	assert_int_equal(endpoint_table_live(t), 4);
 	/* an exchange outlives its generation */
 	route_ref(one);
 	snapshot_unref(second);
-	assert_true(str_eq(one->spec.label, STR("r1")));
+	assert_true(str_eq(route_label(one), STR("r1")));
 	assert_int_equal(endpoint_table_live(t), 4);
 	route_unref(one);
 	assert_int_equal(endpoint_table_live(t), 3);
@@ -213,8 +213,8 @@ static void an_invalid_service_is_a_route(void **state)
 	w.routes[0].route.action = ROUTE_INVALID;
 	w.routes[0].service = SNAPSHOT_NO_SERVICE;
 	s = built(&w, NULL);
-	assert_int_equal(find(s, "/1")->spec.action, ROUTE_INVALID);
-	assert_null(find(s, "/1")->spec.service);
+	assert_int_equal(find(s, "/1")->spec->action, ROUTE_INVALID);
+	assert_null(find(s, "/1")->service);
 	snapshot_unref(s);
 	endpoint_table_free(t);
 }
