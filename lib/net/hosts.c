@@ -52,9 +52,10 @@ void hosts_look(struct hosts *h, const char *path)
 		return;
 	mem_free(h->text);
 	size = h->mark.size < 0 ? 0 : h->mark.size > (off_t)HOSTS_MAX ? HOSTS_MAX : (size_t)h->mark.size;
+	h->n = 0;
 	h->text = h->mark.there && size ? file_text(path, size, &h->n) : NULL;
-	if (!h->text)
-		h->n = 0;
+	if (h->mark.there && size && !h->text)
+		h->mark = (struct file_mark){0};	/* it is tried again */
 }
 
 static bool is_space(char c)

@@ -1,12 +1,14 @@
 """Endpoints by name: a scripted name server says what names stand for, and takes it back."""
 import re
 import socket
+import ssl
 import struct
 import threading
 import time
 
 import pytest
 
+import certs
 from harness import Client, config, echo, free_port, wait_until
 from nameserver import A, AAAA, NXDOMAIN, REFUSED, SERVFAIL, SRV, Name, NameServer, answer, packed, unpacked
 
@@ -103,12 +105,24 @@ def test_family(stage, ns, family, want):
 
 def test_names_and_addresses_stand_side_by_side(stage, ns):
     port, _ = origins(stage, 3)
-    ns.zone["web.test"] = Name(a=["127.0.0.3"])
     p = proxy(stage, ns, {"app": "{endpoints: ['127.0.0.2:%d', 'web.test:%d'], dns: 'more.test:%d'}" % (port, port, port)})
-    assert served(stage, p, 1) == ["127.0.0.2"]           # which waits for no name
+    assert served(stage, p) == ["127.0.0.2"] * 8           # which waits for no name
+    ns.zone["web.test"] = Name(a=["127.0.0.3"])
     wait_served(stage, p, ["127.0.0.2", "127.0.0.3"])
     ns.zone["more.test"] = Name(a=["127.0.0.4", "127.0.0.3"])
     wait_served(stage, p, ["127.0.0.2", "127.0.0.3", "127.0.0.4"])
+
+
+def test_weight_and_state_of_a_name_are_those_of_its_addresses(stage, ns):
+    port, made = origins(stage, 3)
+    ns.zone["web.test"] = Name(a=["127.0.0.2", "127.0.0.3"])
+    p = proxy(stage, ns, {"app": "{endpoints: [{address: 'web.test:%d', weight: 3}, {address: '127.0.0.4:%d', weight: 1}], balance: round_robin}" % (port, port)})
+    p.err.wait("service app: 3 endpoints now")
+    who = served(stage, p, 70)
+    assert [who.count("127.0.0.%d" % i) for i in (2, 3, 4)] == [30, 30, 10]
+    p = proxy(stage, ns, {"app": "{endpoints: [{address: 'web.test:%d', state: serving}, '127.0.0.4:%d']}" % (port, port)})
+    p.err.wait("service app: 3 endpoints now")
+    assert served(stage, p) == ["127.0.0.4"] * 8
 
 
 def test_before_the_first_answer_there_is_503_and_the_start_waits_for_nobody(stage, ns):
@@ -132,6 +146,39 @@ def test_check_asks_for_nothing(stage, ns):
     assert p.wait() == 0
     p.check_clean()
     assert not ns.queries
+
+
+def speaks_tls(pair, asked):
+    """A script that does so with this certificate, notes the server name that it is asked for, and says Host."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.cert, pair.key)
+    context.sni_callback = lambda _s, name, _c: asked.append(name.lower())
+
+    def script(c):
+        try:
+            c.sock = context.wrap_socket(c.sock, server_side=True)
+        except ssl.SSLError:
+            return
+        while True:
+            r = c.request()
+            if r is None:
+                return
+            c.reply(r.get("Host"))
+    return script
+
+
+def test_a_name_is_the_name_that_tls_expects(stage, ns, tmp_path):
+    ca, asked = certs.Authority(tmp_path), []
+    o = stage.origin(speaks_tls(ca.issue(tmp_path, "app", ["app.test"]), asked), host="127.0.0.2")
+    ns.zone["app.test"] = ns.zone["other.test"] = Name(a=["127.0.0.2"])
+    p = proxy(stage, ns, {"app": "{endpoints: 'https://App.Test.:%d', tls: {ca: '%s'}, host: endpoint}" % (o.port, ca.cert),
+                          "other": "{dns: {name: other.test, port: %d}, tls: {ca: '%s'}}" % (o.port, ca.cert)},
+              routes=["{path: /, service: app}", "{path: /other, service: other}"])
+    for name in ("app", "other"):
+        p.err.wait("service %s: 1 endpoint now" % name)
+    assert stage.client(p).get().text() == "App.Test.:%d" % o.port and set(asked) == {"app.test"}
+    assert stage.client(p).get("/other").status == 502 and set(asked) == {"app.test", "other.test"}
+    assert p.log(2)[1]["cause"] == "tls_certificate"
 
 
 # ---- changes -----------------------------------------------------------------
