@@ -202,6 +202,11 @@ struct conf_dns_name {
 	enum conf_family family;
 };
 
+struct conf_retry_budget {
+	uint32_t ratio;			/* of CONF_SHARE_ALL */
+	uint32_t min_per_second;	/* 0: none */
+};
+
 struct conf_service {
 	struct conf_pos pos;
 	struct str name;
@@ -215,6 +220,7 @@ struct conf_service {
 	struct conf_balance balance;
 	enum conf_proxy_out proxy_protocol;
 	struct conf_service_tls tls;
+	struct conf_retry_budget retry_budget;
 };
 
 enum conf_path_kind { CONF_PATH_PREFIX, CONF_PATH_EXACT, CONF_PATH_REGEX };
@@ -355,6 +361,26 @@ struct conf_route_timeouts {
 	uint64_t tunnel;
 };
 
+#define CONF_RETRY_ON_MAX 16
+
+enum conf_retry_said { CONF_RETRY_DEFAULT, CONF_RETRY_OFF, CONF_RETRY_ON };
+
+struct conf_backoff {
+	uint64_t base, max;
+};
+
+/* When a request is sent again. */
+struct conf_retry {
+	enum conf_retry_said said;	/* unless it is CONF_RETRY_ON nothing else counts */
+	uint32_t attempts;
+	bool connect, reset, timeout;
+	uint16_t statuses[CONF_RETRY_ON_MAX];
+	size_t status_count;
+	struct conf_str_list methods;	/* none: those that are idempotent */
+	uint64_t per_try_timeout;	/* 0: off */
+	struct conf_backoff backoff;
+};
+
 enum conf_coding { CONF_CODING_ZSTD, CONF_CODING_BR, CONF_CODING_GZIP, CONF_CODINGS };
 enum conf_compress_level { CONF_COMPRESS_FAST, CONF_COMPRESS_BALANCED, CONF_COMPRESS_SMALL };
 
@@ -394,6 +420,7 @@ struct conf_route {
 	uint64_t body_limit;		/* or CONF_NO_LIMIT */
 	struct conf_hsts hsts;
 	struct conf_route_timeouts timeouts;
+	struct conf_retry retry;
 	struct conf_compress compress;
 };
 

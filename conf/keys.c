@@ -195,6 +195,8 @@ static const struct conf_key keys[] = {
 	 .doc = "endpoints speak TLS; on by itself when they begin with `https://`"},
 	{CONF_SERVICE, "max_connections", CONF_T_COUNT, AT(conf_service, max_connections), .fallback = "0", .min = 1,
 	 .max = 1000000, .words = "off", .shared = true, .doc = "connections per endpoint and worker; 0: no limit"},
+	{CONF_SERVICE, "retry_budget", CONF_T_MAP, CONF_RETRY_BUDGET, AT(conf_service, retry_budget), .shared = true,
+	 .doc = "how many requests are sent again, at most"},
 	{CONF_SERVICE, "proxy_protocol", CONF_T_WORD, AT(conf_service, proxy_protocol), .fallback = "off",
 	 .words = "off|v1|v2",
 	 .doc = "begin each connection with a PROXY protocol header of this version, which names the client; no two requests share one"},
@@ -272,6 +274,8 @@ static const struct conf_key keys[] = {
 	 .doc = "answers that a client takes compressed"},
 	{CONF_ROUTE, "hsts", CONF_T_HSTS, CONF_HSTS, AT(conf_route, hsts), .fallback = "off", .words = "off|on", .shared = true,
 	 .doc = "Strict-Transport-Security in answers over TLS: browsers are to come by TLS alone"},
+	{CONF_ROUTE, "retry", CONF_T_RETRY, CONF_RETRY, AT(conf_route, retry), .words = "off", .shared = true,
+	 .doc = "when a request is sent again; without it: two more tries, elsewhere, when nothing was sent or it does no harm; off: never"},
 	{CONF_ROUTE, "timeouts", CONF_T_MAP, CONF_ROUTE_TIMEOUTS, AT(conf_route, timeouts),
 	 .doc = "time-outs of this route"},
 
@@ -435,6 +439,26 @@ static const struct conf_key keys[] = {
 	{CONF_SERVICE_TLS, "park", CONF_T_BOOL, AT(conf_service_tls, park), .fallback = "on",
 	 .doc = "keep a TLS 1.3 connection without OpenSSL's 14 KB for it"},
 
+	{CONF_RETRY, "attempts", CONF_T_COUNT, AT(conf_retry, attempts), .fallback = "2", .min = 1, .max = 10,
+	 .doc = "further tries behind the first, at most"},
+	{CONF_RETRY, "on", CONF_T_RETRY_ON, .fallback = "default", .words = "default",
+	 .doc = "after what: `connect` (no connection), `reset` (no answer, and the connection ended), `timeout` (no answer in `per_try_timeout`), statuses from 400 on; default: connect and reset"},
+	{CONF_RETRY, "methods", CONF_T_RETRY_METHODS, AT(conf_retry, methods), .fallback = "idempotent", .words = "idempotent",
+	 .doc = "what may be done twice, once it was sent; idempotent: GET, HEAD, OPTIONS, TRACE, PUT, DELETE"},
+	{CONF_RETRY, "per_try_timeout", CONF_T_DURATION, AT(conf_retry, per_try_timeout), .fallback = "off", .min = 10,
+	 .max = HOUR, .words = "off", .doc = "`first_byte` of one try; that of the route is then for all of them together"},
+	{CONF_RETRY, "backoff", CONF_T_MAP, CONF_BACKOFF, AT(conf_retry, backoff), .doc = "how long to pause before a further try"},
+
+	{CONF_BACKOFF, "base", CONF_T_DURATION, AT(conf_backoff, base), .fallback = "25ms", .min = 1, .max = MINUTE,
+	 .doc = "the first pause; each one more is twice as long, and up to half of it is left to chance"},
+	{CONF_BACKOFF, "max", CONF_T_DURATION, AT(conf_backoff, max), .fallback = "250ms", .min = 1, .max = MINUTE,
+	 .doc = "the longest pause, also when Retry-After asks for one"},
+
+	{CONF_RETRY_BUDGET, "ratio", CONF_T_SHARE, AT(conf_retry_budget, ratio), .fallback = "20%",
+	 .doc = "of the service's requests in the last ten seconds"},
+	{CONF_RETRY_BUDGET, "min_per_second", CONF_T_COUNT, AT(conf_retry_budget, min_per_second), .fallback = "10", .min = 1,
+	 .max = 1000, .words = "off", .doc = "and so many whatever the requests are; off: none"},
+
 	{CONF_HSTS, "max_age", CONF_T_DURATION, AT(conf_hsts, max_age), .fallback = "365d", .max = 3650 * DAY,
 	 .doc = "how long; 0s: no longer"},
 	{CONF_HSTS, "include_subdomains", CONF_T_BOOL, AT(conf_hsts, include_subdomains), .fallback = "off",
@@ -485,6 +509,9 @@ static const struct { const char *id, *name, *section; } nouns[CONF_NOUNS] = {
 	[CONF_TICKETS] = {"tickets", "`tickets`", "tickets"},
 	[CONF_SERVICE_TLS] = {"service_tls", "`tls` of a service", "tls of a service"},
 	[CONF_HSTS] = {"hsts", "`hsts`", "hsts"},
+	[CONF_RETRY] = {"retry", "`retry`", "retry"},
+	[CONF_BACKOFF] = {"backoff", "`backoff`", "backoff"},
+	[CONF_RETRY_BUDGET] = {"retry_budget", "`retry_budget`", "retry_budget"},
 };
 
 const char *conf_noun_id(enum conf_noun noun)

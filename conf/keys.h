@@ -18,6 +18,7 @@ enum conf_noun {
 	CONF_COMPRESS,
 	CONF_DNS, CONF_DNS_NAME,
 	CONF_LISTEN_TLS, CONF_CERTIFICATE, CONF_CLIENT_CERTIFICATES, CONF_TICKETS, CONF_SERVICE_TLS, CONF_HSTS,
+	CONF_RETRY, CONF_BACKOFF, CONF_RETRY_BUDGET,
 	CONF_NOUNS,
 };
 
@@ -96,6 +97,9 @@ enum conf_type {
 	CONF_T_NAMESERVERS,	/* addresses, or `system` [struct conf_address_list] */
 	CONF_T_SEARCH,		/* domains, or `system`, or `off` [struct conf_str_list] */
 	CONF_T_HOSTS_FILE,	/* or `off` [struct str] */
+	CONF_T_RETRY,		/* a map of CONF_RETRY, or `off` [struct conf_retry] */
+	CONF_T_RETRY_ON,	/* events and statuses, or `default` [struct conf_retry] */
+	CONF_T_RETRY_METHODS,	/* methods, or `idempotent` [struct conf_str_list] */
 	CONF_T_LISTENS,		/* [struct conf], as the next three */
 	CONF_T_SERVICES,
 	CONF_T_ROUTES,

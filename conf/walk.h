@@ -63,6 +63,7 @@ conf_reader conf_read_balance, conf_read_hash, conf_read_hash_name, conf_read_st
 conf_reader conf_read_rate_limits, conf_read_rate, conf_read_rate_by, conf_read_rate_header;	/* rate.c */
 conf_reader conf_read_basic_auth, conf_read_file, conf_read_header;			/* basic.c */
 conf_reader conf_read_cors, conf_read_origins, conf_read_field_names;				/* cors.c */
+conf_reader conf_read_retry, conf_read_retry_on, conf_read_retry_methods;			/* retry.c */
 conf_reader conf_read_compress, conf_read_codings, conf_read_types;			/* compress.c */
 conf_reader conf_read_tls_file, conf_read_ciphers, conf_read_tls_name, conf_read_certificates;	/* tls.c */
 conf_reader conf_read_client_certificates, conf_read_tickets, conf_read_listen_tls, conf_read_service_tls, conf_read_hsts;

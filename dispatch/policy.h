@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include "lib/base/err.h"
 
-/* In the order in which a request meets them; the last two are about what happens after the gates. */
+/* In the order in which a request meets them; the last three are about what happens after the gates. */
 enum policy_id {
 	POLICY_ADDRESSES,	/* allow, deny */
 	POLICY_CORS,
@@ -21,6 +21,7 @@ enum policy_id {
 	POLICY_AUTH,		/* auth by a sub-request */
 	POLICY_MIRROR,
 	POLICY_ENCODE,		/* compression of answers */
+	POLICY_RETRY,
 	POLICY_N
 };
 

@@ -230,7 +230,7 @@ static bool shape_is(const struct route_spec *is, const struct route_spec *other
 
 	if (a.action != b.action || a.rewrite != b.rewrite || a.odd_paths != b.odd_paths || a.status != b.status ||
 	    a.n_request != b.n_request || a.n_response != b.n_response || a.body_limit != b.body_limit ||
-	    a.first_byte_ms != b.first_byte_ms || a.between_bytes_ms != b.between_bytes_ms ||
+	    a.first_byte_ms != b.first_byte_ms || a.try_ms != b.try_ms || a.between_bytes_ms != b.between_bytes_ms ||
 	    a.tunnel_ms != b.tunnel_ms || !policy_same(a.policy, b.policy) ||
 	    !backends_equal(&a, &b))
 		return false;
@@ -355,7 +355,7 @@ uint64_t route_shape_hash(const struct route_spec *spec)
 {
 	struct route_spec s = spec_canonical(spec);
 	uint64_t scalars[] = {s.action, s.rewrite, s.odd_paths, s.status, s.n_request, s.n_response,
-			      s.body_limit, s.first_byte_ms, s.between_bytes_ms, s.tunnel_ms};
+			      s.body_limit, s.first_byte_ms, s.try_ms, s.between_bytes_ms, s.tunnel_ms};
 	uint64_t h = hash_str((struct str){(const char *)scalars, sizeof(scalars)});
 	struct str *strings[N_STRINGS];
 	size_t i;

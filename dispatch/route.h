@@ -68,6 +68,7 @@ struct route_spec {
 	const struct header_mod *response;	/* to the answer's fields, in order */
 	uint64_t body_limit;		/* bytes of a request body; UINT64_MAX: none */
 	uint32_t first_byte_ms;		/* request sent until the answer's head; 0: no limit, as below */
+	uint32_t try_ms;		/* the same of one try, never longer */
 	uint32_t between_bytes_ms;	/* silence within a body */
 	uint32_t tunnel_ms;		/* silence of a tunnel */
 };

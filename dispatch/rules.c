@@ -81,7 +81,8 @@ bool rules_same(const struct rules *a, const struct rules *b)
 			return false;
 	return a->max_connections == b->max_connections && a->host == b->host && a->proxy == b->proxy &&
 	       a->balance == b->balance && a->by == b->by && a->same_site == b->same_site && a->ttl_s == b->ttl_s &&
-	       a->sticky_key.k0 == b->sticky_key.k0 && a->sticky_key.k1 == b->sticky_key.k1;
+	       a->sticky_key.k0 == b->sticky_key.k0 && a->sticky_key.k1 == b->sticky_key.k1 &&
+	       a->retry_floor == b->retry_floor && a->retry_ratio == b->retry_ratio;
 }
 
 static struct kept *kept_new(const struct rules *r)

@@ -39,6 +39,8 @@ struct rules {
 	struct hash_key sticky_key;	/* under which its values are made */
 	struct str host_literal;	/* "" unless SERVICE_HOST_LITERAL */
 	struct str by_name;		/* of the header, cookie or parameter, or of the sticky cookie */
+	uint16_t retry_floor;		/* retries a second, whatever the requests are */
+	uint32_t retry_ratio;		/* and so many of RETRY_RATIO_ALL requests (dispatch/retry.h) */
 };
 
 struct rules_table;

@@ -60,6 +60,7 @@ struct service {
 	const char *name;		/* in this block */
 	uint32_t name_len;
 	bool named;			/* endpoints come by name: without any it has none yet, or no more */
+	_Atomic uint32_t retry_floor;	/* retry_floor_take */
 };
 
 /* A service with one reference, moved to the caller; NULL when refused, and `err`

@@ -18,9 +18,9 @@
 
 #define CUT_MARK "..."
 
-/* Labels 6, tokens 2, each string with quotes and mark; and 1 KiB is for keys, numbers, date and address. */
+/* Labels 6, tokens 4, each string with quotes and mark; and 1 KiB is for keys, numbers, date and address. */
 _Static_assert(ACCESS_TARGET_MAX + ACCESS_REFERER_MAX + ACCESS_AGENT_MAX + ACCESS_AUTHORITY_MAX +
-	6 * ACCESS_LABEL_MAX + 2 * ACCESS_TOKEN_MAX + 12 * 5 + 1024 <= ACCESS_LINE_MAX,
+	6 * ACCESS_LABEL_MAX + 4 * ACCESS_TOKEN_MAX + 14 * 5 + 1024 <= ACCESS_LINE_MAX,
 	"the longest line fits");
 
 /* `json` below is a constant wherever it is used: two copies, no tests. */
@@ -464,6 +464,8 @@ size_t access_text(char *out, const struct access_record *r, struct access_date 
 	o = text_string(PUT(o, " cause="), r->cause, ACCESS_TOKEN_MAX, &cut);
 	o = text_string(PUT(o, " fault="), r->fault, ACCESS_TOKEN_MAX, &cut);
 	o = put_number(PUT(o, " retries="), r->retries);
+	o = text_string(PUT(o, " retry_cause="), r->retry_cause, ACCESS_TOKEN_MAX, &cut);
+	o = text_string(PUT(o, " no_retry="), r->no_retry, ACCESS_TOKEN_MAX, &cut);
 	o = text_string(PUT(o, " request_id="), r->request_id, ACCESS_LABEL_MAX, &cut);
 	o = text_string(PUT(o, " user="), r->user, ACCESS_LABEL_MAX, &cut);
 	o = text_string(PUT(o, " referer="), r->referer, ACCESS_REFERER_MAX, &cut);
@@ -509,6 +511,8 @@ size_t access_json(char *out, const struct access_record *r, struct access_date 
 	o = json_string(PUT(o, ",\"cause\":"), r->cause, ACCESS_TOKEN_MAX, &cut);
 	o = json_string(PUT(o, ",\"fault\":"), r->fault, ACCESS_TOKEN_MAX, &cut);
 	o = put_number(PUT(o, ",\"retries\":"), r->retries);
+	o = json_string(PUT(o, ",\"retry_cause\":"), r->retry_cause, ACCESS_TOKEN_MAX, &cut);
+	o = json_string(PUT(o, ",\"no_retry\":"), r->no_retry, ACCESS_TOKEN_MAX, &cut);
 	o = json_string(PUT(o, ",\"request_id\":"), r->request_id, ACCESS_LABEL_MAX, &cut);
 	o = json_string(PUT(o, ",\"user\":"), r->user, ACCESS_LABEL_MAX, &cut);
 	o = json_string(PUT(o, ",\"referer\":"), r->referer, ACCESS_REFERER_MAX, &cut);

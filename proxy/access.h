@@ -37,6 +37,8 @@ struct access_record {
 	struct str cause;		/* short token; empty when nothing went wrong */
 	struct str fault;		/* which rule of HTTP a refused message broke; mostly empty */
 	unsigned retries;
+	struct str retry_cause;		/* why the last of the tries was that led to another, or to an answer of ours */
+	struct str no_retry;		/* why there was no further one */
 	struct str request_id;
 	struct str user;		/* who was let in by a password */
 	struct str referer;

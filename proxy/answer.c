@@ -12,11 +12,13 @@
 
 #include "lib/base/check.h"
 #include "lib/net/socket.h"
+#include "proxy/attempt.h"
 #include "proxy/compress.h"
 #include "proxy/forward.h"
 #include "proxy/mirroring.h"
 #include "proxy/pool.h"
 #include "proxy/request.h"
+#include "proxy/retrying.h"
 #include "proxy/tunnel.h"
 
 #define KEEPS_UP (256u * 1024)	/* bytes taken without a stall */
@@ -58,16 +60,14 @@ static void wait_for_bytes(struct exchange *x)
 		worker_wait_end(&x->lease.up->c);
 }
 
-/* `rest`: what came behind it.  False when the exchange goes another way than reading on. */
-static bool answer_head(struct exchange *x, struct head *h, struct str rest)
+/* To the client.  `rest`: what came behind it.  False when the exchange goes another way than reading on. */
+static bool pass_head(struct exchange *x, struct head *h, struct str rest)
 {
 	struct vec *v = &x->w->vec;
 	bool interim = h->status < 200 && h->status != 101;
 	enum cause cause = CAUSE_NONE;
 
 	worker_count_status(x->w, h->status);
-	if (!x->first_us)
-		x->first_us = x->w->now_us;
 	if (h->status == 101 && request_pending(x))
 		cause = CAUSE_BAD_UPGRADE;	/* it has not even read the request */
 	else if (!interim)
@@ -84,6 +84,7 @@ static bool answer_head(struct exchange *x, struct head *h, struct str rest)
 		return false;
 	}
 	if (interim) {
+		x->passed |= h->status != 100;	/* which says nothing of the answer */
 		exchange_move(x, MOVE_INTERIM);
 		request_wait(x, true);
 		return true;
@@ -97,6 +98,17 @@ static bool answer_head(struct exchange *x, struct head *h, struct str rest)
 	return h->status != 101;
 }
 
+static bool answer_head(struct exchange *x, struct head *h, struct str rest)
+{
+	if (!x->first_us)
+		x->first_us = x->w->now_us;
+	if (h->status >= 200)
+		attempt_ended(&x->lease, CAUSE_NONE, h->status);
+	if (h->status >= 400 && retrying_hold(x, h))
+		return true;
+	return pass_head(x, h, rest);
+}
+
 /* What came before a fault is good. */
 static bool answer_flush_good(struct exchange *x)
 {
@@ -108,24 +120,32 @@ static void answer_lost(struct exchange *x, enum cause cause)
 {
 	bool passed = x->phase == PHASE_REPLYING;
 
+	if (x->holding) {
+		if (!x->w->vec.n || answer_flush(x))
+			retrying_spoiled(x);
+		return;
+	}
 	if (passed && !answer_flush_good(x))
 		return;
 	vec_reset(&x->w->vec);
-	if (cause == CAUSE_UPSTREAM_CLOSED && passed)
-		cause = CAUSE_ANSWER_CUT;
-	exchange_upstream_lost(x, cause);
+	if (!passed)
+		retrying_lost(x, cause);
+	else
+		exchange_fail(x, cause == CAUSE_UPSTREAM_CLOSED ? CAUSE_ANSWER_CUT : cause);
 }
 
 static void answer_bad(struct exchange *x, enum codec_fault fault)
 {
 	bool passed = x->phase == PHASE_REPLYING;
 
-	if (fault == FAULT_CUT) {
+	if (fault == FAULT_CUT || x->holding) {
 		answer_lost(x, CAUSE_UPSTREAM_CLOSED);
 		return;
 	}
 	x->fault = (uint8_t)fault;
 	COUNT(x->w, fault[fault]);
+	if (!passed)
+		attempt_ended(&x->lease, cause_of_answer_fault(fault, false), 0);
 	if (!passed || answer_flush_good(x)) {
 		vec_reset(&x->w->vec);
 		exchange_fail(x, cause_of_answer_fault(fault, passed));
@@ -159,6 +179,39 @@ static void answer_end(struct exchange *x, bool extra, bool ended)
 		exchange_move(x, MOVE_FLUSHED);
 }
 
+/* A piece of the body.  False when the exchange goes another way. */
+static bool answer_body(struct exchange *x, struct str piece)
+{
+	struct vec *v = &x->w->vec;
+
+	if (compress_on(x))
+		return compress_body(x, piece);
+	x->bytes_out += piece.n;
+	COUNT_ADD(x->w, bytes_out, piece.n);
+	if (codec_put_body(&x->server.codec, 0, piece, v) == OK)
+		return true;
+	vec_reset(v);
+	exchange_fail(x, CAUSE_ANSWER_BROKEN);
+	return false;
+}
+
+/* What was kept of an answer goes to the client after all, and the rest will follow. */
+static bool pass_kept(struct exchange *x)
+{
+	struct str body = buf_str(x->spare->body);
+	bool on = pass_head(x, &x->spare->head, body) && (!body.n || answer_body(x, body)) &&
+		  (compress_on(x) ? compress_flush(x) : answer_flush(x));
+
+	retrying_spare_free(x);
+	return on;
+}
+
+/* The same for one that may be replaced by another. */
+static bool held_body(struct exchange *x, struct str piece)
+{
+	return retrying_body(x, piece) || (pass_kept(x) && answer_body(x, piece));
+}
+
 /* `more`: there is more to read, and it will be read at once. */
 static void answer_feed(struct exchange *x, struct str *in, bool eof, bool more)
 {
@@ -177,19 +230,12 @@ static void answer_feed(struct exchange *x, struct str *in, bool eof, bool more)
 				tunnel_begin(x, in);
 			return;
 		case CODEC_BODY:
-			if (compress_on(x)) {
-				if (compress_body(x, ev.body))
-					continue;
-				return;
-			}
-			x->bytes_out += ev.body.n;
-			COUNT_ADD(x->w, bytes_out, ev.body.n);
-			if (codec_put_body(&x->server.codec, 0, ev.body, v) == OK)
+			if (x->holding ? held_body(x, ev.body) : answer_body(x, ev.body))
 				continue;
-			vec_reset(v);
-			exchange_fail(x, CAUSE_ANSWER_BROKEN);
 			return;
 		case CODEC_TRAILERS:
+			if (x->holding)
+				continue;
 			if (compress_on(x) && !compress_trailers(x, ev.head))
 				return;
 			ended = codec_put_end(&x->server.codec, 0, ev.head, v) == OK;
@@ -199,6 +245,11 @@ static void answer_feed(struct exchange *x, struct str *in, bool eof, bool more)
 			exchange_fail(x, CAUSE_ANSWER_BROKEN);
 			return;
 		case CODEC_END:
+			if (x->holding) {
+				if (!v->n || answer_flush(x))
+					retrying_whole(x, in->n > 0);
+				return;
+			}
 			if (compress_on(x) && !compress_end(x))
 				return;
 			answer_end(x, in->n > 0, ended);

@@ -13,6 +13,7 @@
 
 #include "dispatch/service.h"
 #include "lib/base/check.h"
+#include "proxy/attempt.h"
 #include "proxy/peer.h"
 #include "proxy/pool.h"
 #include "proxy/routing.h"
@@ -106,12 +107,13 @@ static void begin(struct call *c)
 		end(c, cause);
 }
 
-/* As exchange_upstream_lost. */
+/* As retrying_lost. */
 static void lost(struct call *c, enum cause cause)
 {
 	bool kept = c->reused && !c->lease.fresh;
 	bool safe = !c->answered && (!c->any_sent || method_idempotent(c->request.method_id));
 
+	attempt_ended(&c->lease, cause, 0);
 	if (!safe || (!routing_pick_other(&c->lease, &c->tried) && !kept)) {
 		end(c, cause);
 		return;
@@ -198,6 +200,7 @@ static bool answer_head(struct call *c, const struct head *h)
 {
 	if (h->status < 200)
 		return true;
+	attempt_ended(&c->lease, CAUSE_NONE, h->status);
 	c->answer = (struct head){ .status = h->status };
 	if (c->keep && head_dup(&c->answer, h, &c->arena, 0) != OK) {
 		end(c, CAUSE_NO_MEMORY);
@@ -232,10 +235,13 @@ static bool answer_body(struct call *c, struct str piece)
 
 static void answer_bad(struct call *c, enum codec_fault fault)
 {
-	if (fault == FAULT_CUT && !c->answered)
+	if (fault == FAULT_CUT && !c->answered) {
 		lost(c, CAUSE_UPSTREAM_CLOSED);
-	else
-		end(c, cause_of_answer_fault(fault, false));
+		return;
+	}
+	if (!c->answer.status)
+		attempt_ended(&c->lease, cause_of_answer_fault(fault, false), 0);
+	end(c, cause_of_answer_fault(fault, false));
 }
 
 static void answer_feed(struct call *c, struct str *in, bool eof)
@@ -358,10 +364,12 @@ static const struct lease_ops lease_ops = { .leased = leased, .failed = failed, 
 
 static void expired(struct call *c)
 {
-	if (c->state == CALL_QUEUED)
-		end(c, c->lease.waits_on ? CAUSE_CONNECT_TIMEOUT : CAUSE_QUEUE_TIMEOUT);
-	else
-		end(c, pending(c) ? CAUSE_SEND_TIMEOUT : CAUSE_FIRST_BYTE_TIMEOUT);
+	enum cause cause = c->state == CALL_QUEUED ? (c->lease.waits_on ? CAUSE_CONNECT_TIMEOUT : CAUSE_QUEUE_TIMEOUT) :
+			   pending(c) ? CAUSE_SEND_TIMEOUT : CAUSE_FIRST_BYTE_TIMEOUT;
+
+	if (c->state == CALL_ASKED && !c->answer.status)
+		attempt_ended(&c->lease, cause, 0);
+	end(c, cause);
 }
 
 void calls_expire(struct worker *w)

@@ -16,6 +16,7 @@
 #include "proxy/exchange.h"
 
 #include "lib/base/check.h"
+#include "lib/base/num.h"
 #include "proxy/access.h"
 #include "proxy/answer.h"
 #include "proxy/client.h"
@@ -27,18 +28,20 @@
 #include "proxy/mirroring.h"
 #include "proxy/pool.h"
 #include "proxy/request.h"
+#include "proxy/retrying.h"
 #include "proxy/routing.h"
 #include "proxy/tunnel.h"
 
 #define NO PHASE_N
-#define ROW(hold, admit, queue, lease, send, interim, reply, swtch, up_end, retry, refuse, flushed, abort) { \
+#define ROW(hold, admit, queue, lease, send, interim, reply, swtch, up_end, retry, pause, refuse, flushed, abort) { \
 	[MOVE_HOLD] = hold, [MOVE_ADMIT] = admit, [MOVE_QUEUE] = queue, [MOVE_LEASE] = lease, [MOVE_SEND] = send, [MOVE_INTERIM] = interim, \
-	[MOVE_REPLY] = reply, [MOVE_SWITCH] = swtch, [MOVE_UPSTREAM_END] = up_end, [MOVE_RETRY] = retry, \
+	[MOVE_REPLY] = reply, [MOVE_SWITCH] = swtch, [MOVE_UPSTREAM_END] = up_end, [MOVE_RETRY] = retry, [MOVE_PAUSE] = pause, \
 	[MOVE_REFUSE] = refuse, [MOVE_FLUSHED] = flushed, [MOVE_ABORT] = abort }
 
 const uint8_t exchange_next[PHASE_N][MOVE_N] = {
 #define H PHASE_HELD
 #define Q PHASE_QUEUED
+#define P PHASE_PAUSED
 #define L PHASE_LEASED
 #define S PHASE_SENT
 #define R PHASE_REPLYING
@@ -47,19 +50,21 @@ const uint8_t exchange_next[PHASE_N][MOVE_N] = {
 #define N PHASE_NEW
 #define O PHASE_LOCAL
 #define D PHASE_DONE
-	/*                       hold admit queue lease send interim reply switch up-end retry refuse flushed abort */
-	[PHASE_NEW]      = ROW(  H,   NO,   Q,    L,    NO,  NO,     NO,   NO,    NO,    NO,   O,     NO,     D),
-	[PHASE_HELD]     = ROW(  NO,  N,    NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   O,     NO,     D),
-	[PHASE_QUEUED]   = ROW(  NO,  NO,   NO,   L,    NO,  NO,     NO,   NO,    NO,    N,    O,     NO,     D),
-	[PHASE_LEASED]   = ROW(  NO,  NO,   NO,   NO,   S,   NO,     NO,   NO,    NO,    N,    O,     NO,     D),
-	[PHASE_SENT]     = ROW(  NO,  NO,   NO,   NO,   NO,  S,      R,    T,     NO,    N,    O,     NO,     D),
-	[PHASE_REPLYING] = ROW(  NO,  NO,   NO,   NO,   NO,  NO,     NO,   NO,    F,     NO,   NO,    NO,     D),
-	[PHASE_TUNNEL]   = ROW(  NO,  NO,   NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,    D,      D),
-	[PHASE_FLUSHING] = ROW(  NO,  NO,   NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,    D,      D),
-	[PHASE_LOCAL]    = ROW(  NO,  NO,   NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,    D,      D),
-	[PHASE_DONE]     = ROW(  NO,  NO,   NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,    NO,     NO),
+	/*                       hold admit queue lease send interim reply switch up-end retry pause refuse flushed abort */
+	[PHASE_NEW]      = ROW(  H,   NO,   Q,    L,    NO,  NO,     NO,   NO,    NO,    NO,   P,    O,     NO,     D),
+	[PHASE_HELD]     = ROW(  NO,  N,    NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,   O,     NO,     D),
+	[PHASE_QUEUED]   = ROW(  NO,  NO,   NO,   L,    NO,  NO,     NO,   NO,    NO,    N,    P,    O,     NO,     D),
+	[PHASE_PAUSED]   = ROW(  NO,  NO,   NO,   NO,   NO,  NO,     NO,   NO,    NO,    N,    NO,   O,     NO,     D),
+	[PHASE_LEASED]   = ROW(  NO,  NO,   NO,   NO,   S,   NO,     NO,   NO,    NO,    N,    P,    O,     NO,     D),
+	[PHASE_SENT]     = ROW(  NO,  NO,   NO,   NO,   NO,  S,      R,    T,     NO,    N,    P,    O,     NO,     D),
+	[PHASE_REPLYING] = ROW(  NO,  NO,   NO,   NO,   NO,  NO,     NO,   NO,    F,     NO,   NO,   NO,    NO,     D),
+	[PHASE_TUNNEL]   = ROW(  NO,  NO,   NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,   NO,    D,      D),
+	[PHASE_FLUSHING] = ROW(  NO,  NO,   NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,   NO,    D,      D),
+	[PHASE_LOCAL]    = ROW(  NO,  NO,   NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,   NO,    D,      D),
+	[PHASE_DONE]     = ROW(  NO,  NO,   NO,   NO,   NO,  NO,     NO,   NO,    NO,    NO,   NO,   NO,    NO,     NO),
 #undef H
 #undef Q
+#undef P
 #undef L
 #undef S
 #undef R
@@ -74,6 +79,7 @@ const uint8_t exchange_holds[PHASE_N] = {
 	[PHASE_NEW] = HOLD_CLIENT,
 	[PHASE_HELD] = HOLD_CLIENT | HOLD_GATE,
 	[PHASE_QUEUED] = HOLD_CLIENT | HOLD_PLACE,
+	[PHASE_PAUSED] = HOLD_CLIENT | HOLD_PAUSE,
 	[PHASE_LEASED] = HOLD_CLIENT | HOLD_UPSTREAM,
 	[PHASE_SENT] = HOLD_CLIENT | HOLD_UPSTREAM,
 	[PHASE_REPLYING] = HOLD_CLIENT | HOLD_UPSTREAM,
@@ -92,10 +98,11 @@ static void give_upstream(struct exchange *x, enum move move)
 	x->lease.up = NULL;
 	if (move != MOVE_RETRY)	/* then it is aimed at the next already */
 		lease_uncount(&x->lease);
-	if (move == MOVE_UPSTREAM_END)
+	if (move == MOVE_UPSTREAM_END || x->up_whole)
 		pool_put(u);	/* who looks whether it can be used again */
 	else
 		pool_discard(u);
+	x->up_whole = false;
 }
 
 void exchange_move(struct exchange *x, enum move move)
@@ -106,6 +113,8 @@ void exchange_move(struct exchange *x, enum move move)
 	CHECK(next != PHASE_N);
 	give = exchange_holds[x->phase] & (uint8_t)~exchange_holds[next];
 	x->phase = next;
+	if (give & HOLD_PAUSE)
+		ttl_unlink(&x->pause);
 	if (give & HOLD_GATE)
 		gate_leave(x);
 	if ((give & HOLD_PLACE) && x->lease.pool)
@@ -139,7 +148,7 @@ void exchange_fail(struct exchange *x, enum cause cause)
 		return;
 	if (exchange_next[x->phase][MOVE_REFUSE] == PHASE_N || causes[cause].status == 0)
 		exchange_cut(x, cause);
-	else
+	else if (!x->spare || !retrying_spare(x, cause))
 		local_cause(x, cause);
 }
 
@@ -209,24 +218,14 @@ static void note_for_log(struct exchange *x, const struct head *h)
 
 /* --- dispatch --- */
 
-/* Asks for a connection until one is leased or waited for, or nobody is left to ask. */
-static void dispatch(struct exchange *x)
+void exchange_dispatch(struct exchange *x)
 {
-	enum cause cause;
+	enum cause cause = pool_get(&x->lease);
 
-	for (;;) {
-		cause = pool_get(&x->lease);
-		if (cause == CAUSE_NONE) {
-			if (x->phase == PHASE_NEW && x->lease.pool)
-				exchange_move(x, MOVE_QUEUE);
-			return;
-		}
-		if (cause_is_ours(cause) || !routing_next_endpoint(x))
-			break;
-		COUNT(x->w, retries);
-		x->sent_again++;
-	}
-	exchange_fail(x, cause);
+	if (cause != CAUSE_NONE)
+		retrying_lost(x, cause);
+	else if (x->phase == PHASE_NEW && x->lease.pool)
+		exchange_move(x, MOVE_QUEUE);
 }
 
 static void leased(struct lease *l, struct upstream *u, bool kept)
@@ -252,44 +251,7 @@ static void connect_failed(struct lease *l, enum cause cause)
 	struct exchange *x = (struct exchange *)l;
 
 	CHECK(x->phase == PHASE_QUEUED);
-	if (cause_is_ours(cause) || !routing_next_endpoint(x)) {
-		exchange_fail(x, cause);
-		return;
-	}
-	COUNT(x->w, retries);
-	x->sent_again++;
-	exchange_move(x, MOVE_RETRY);
-	dispatch(x);
-}
-
-/* Whether it does no harm to send the request again: nothing of it was sent, or its method is idempotent
- * (RFC 9110 9.2.2) and all that was sent is still here.  Nothing of an answer may have come. */
-static bool may_send_again(const struct exchange *x)
-{
-	if ((x->phase != PHASE_LEASED && x->phase != PHASE_SENT) || x->answered)
-		return false;
-	if (!x->any_sent)
-		return true;
-	return method_idempotent(x->method) && (x->replayable || !x->body_sent);
-}
-
-/* To another endpoint, when there is one that was not tried.  Else to the same one, but only once, on a
- * fresh connection, and only if it was a kept connection that died: an origin may close
- * one just as we use it (RFC 9112 9.3.1). */
-void exchange_upstream_lost(struct exchange *x, enum cause cause)
-{
-	bool kept = x->reused && !x->lease.fresh;
-
-	if (!may_send_again(x) || (!routing_next_endpoint(x) && !kept)) {
-		exchange_fail(x, cause);
-		return;
-	}
-	COUNT(x->w, retries);
-	x->sent_again++;
-	x->lease.fresh = true;
-	exchange_move(x, MOVE_RETRY);
-	request_rewind(x);
-	dispatch(x);
+	retrying_lost(x, cause);
 }
 
 /* --- from head to dispatch --- */
@@ -373,7 +335,7 @@ void exchange_admit(struct exchange *x)
 void exchange_go(struct exchange *x)
 {
 	if (x->phase == PHASE_NEW)
-		dispatch(x);
+		exchange_dispatch(x);
 }
 
 void exchange_refuse(struct exchange *x, enum codec_fault fault)
@@ -459,8 +421,10 @@ static void upstream_timeout(struct lease *l)
 
 	if (x->phase == PHASE_REPLYING)
 		exchange_fail(x, CAUSE_ANSWER_STALLED);
+	else if (x->holding)
+		retrying_spoiled(x);
 	else
-		exchange_fail(x, request_pending(x) ? CAUSE_SEND_TIMEOUT : CAUSE_FIRST_BYTE_TIMEOUT);
+		retrying_lost(x, request_pending(x) ? CAUSE_SEND_TIMEOUT : CAUSE_FIRST_BYTE_TIMEOUT);
 }
 
 static const struct lease_ops lease_ops = {
@@ -477,6 +441,7 @@ static int64_t since(const struct exchange *x, uint64_t then)
 static void log_access(const struct exchange *x)
 {
 	char endpoint[ENDPOINT_TEXT_MAX];
+	char status[NUM_DEC_MAX];
 	struct access_record r = {
 		.time_unix_ms = x->w->wall_ms,
 		.client_port = x->client->port,
@@ -488,12 +453,14 @@ static void log_access(const struct exchange *x)
 		.duration_us = since(x, x->w->now_us),
 		.connect_us = since(x, x->connect_us), .first_byte_us = since(x, x->first_us),
 		.cause = causes[x->cause].token, .fault = codec_fault_token(x->fault),
-		.retries = x->sent_again,
+		.retries = x->sent_again, .no_retry = retry_why_token(x->no_retry),
 		.request_id = x->request_id, .user = x->log_user, .referer = x->log_referer, .user_agent = x->log_agent,
 		.reused = x->reused, .client_closed = x->cause == CAUSE_CLIENT_LEFT,
 		.upgrade = x->status == 101,
 	};
 
+	if (x->sent_again)
+		r.retry_cause = x->last_status ? (struct str){ status, num_dec(status, x->last_status) } : causes[x->last_cause].token;
 	if (x->client->t.flags & CONN_V6) {
 		r.client_family = AF_INET6;
 		memcpy(r.client_addr, x->client->peer.v6->ip, 16);
@@ -536,6 +503,7 @@ void exchange_finish(struct exchange *x)
 	buf_free(&x->replay, &w->budget);
 	if (x->compress)
 		compress_free(x);
+	retrying_spare_free(x);
 	lease_aim(&x->lease, NULL);
 	route_unref(x->route);
 	exchange_drop(x);

@@ -12,6 +12,7 @@ enum phase {
 	PHASE_NEW,	/* the head is here; route and endpoint are being found */
 	PHASE_HELD,	/* a gate waits for an answer from elsewhere */
 	PHASE_QUEUED,	/* waits for a connection in a dispatch queue */
+	PHASE_PAUSED,	/* waits a moment before it is sent again */
 	PHASE_LEASED,	/* has a connection; nothing was written to it yet */
 	PHASE_SENT,	/* the request is on its way */
 	PHASE_REPLYING,	/* the answer's head was passed on: no retry from here */
@@ -24,7 +25,7 @@ enum phase {
 
 enum move {
 	MOVE_HOLD, MOVE_ADMIT, MOVE_QUEUE, MOVE_LEASE, MOVE_SEND, MOVE_INTERIM, MOVE_REPLY, MOVE_SWITCH, MOVE_UPSTREAM_END,
-	MOVE_RETRY, MOVE_REFUSE, MOVE_FLUSHED, MOVE_ABORT,
+	MOVE_RETRY, MOVE_PAUSE, MOVE_REFUSE, MOVE_FLUSHED, MOVE_ABORT,
 	MOVE_N
 };
 
@@ -32,6 +33,7 @@ enum move {
 #define HOLD_CLIENT 1u		/* the client connection is ours to answer */
 #define HOLD_PLACE 2u		/* a place in a dispatch queue */
 #define HOLD_UPSTREAM 4u	/* a leased upstream connection */
+#define HOLD_PAUSE 16u		/* a place among those that pause */
 #define HOLD_GATE 8u		/* an answer that a gate waits for */
 
 /* The tables, for exchange.c and for the test that walks them: the phase after a move,
@@ -78,6 +80,12 @@ struct exchange {
 	bool https;		/* of a sticky service: what the client speaks, as far as a trusted peer says */
 	bool client_closing;	/* the client's connection ends with this exchange */
 	bool write_failed;	/* the upstream takes no more of the request; it may have answered */
+	bool passed;		/* the client got an interim answer, other than 100 */
+	bool holding;		/* the answer that comes goes to x->spare */
+	bool up_whole;		/* what the upstream connection carried is whole: it may be kept */
+	uint8_t last_cause;	/* enum cause: how the last try ended that the client got nothing of; NONE: */
+	uint8_t no_retry;	/* enum retry_why: there was no further one */
+	uint16_t last_status;	/* ... by an answer with this status; 0: there was no such try */
 	bool cut;		/* the answer ended before it was whole: the client must be able to tell */
 
 	struct buf *in, *up_in;		/* owned: read from client / upstream, not consumed yet */
@@ -91,6 +99,10 @@ struct exchange {
 	uint64_t flowed;		/* answer bytes taken by the client since the last short write */
 	uint64_t began_us, connect_us, first_us;	/* monotonic; 0: not yet */
 	struct endpoint_tried tried;
+	struct spare *spare;		/* in the arena; NULL: no answer was kept (retrying.h) */
+	struct ttl_link pause;		/* PHASE_PAUSED */
+	uint32_t pause_stamp, pause_ms;
+	uint32_t asked_ms;		/* when the request had been sent whole for the first time; 0: not yet */
 
 	struct str log_method, log_authority, log_target, log_referer, log_agent;	/* in the arena */
 	struct str log_user;		/* who was let in by a password; in the arena */
@@ -133,8 +145,8 @@ void exchange_move(struct exchange *x, enum move move);
 void exchange_fail(struct exchange *x, enum cause cause);
 /* Ends it without a word; the client can tell that the answer, if one was begun, is not whole. */
 void exchange_cut(struct exchange *x, enum cause cause);
-/* The upstream connection is gone before it answered: another try, when that is safe, or exchange_fail. */
-void exchange_upstream_lost(struct exchange *x, enum cause cause);
+/* Asks for a connection to the endpoint that was chosen. */
+void exchange_dispatch(struct exchange *x);
 
 /* Ends `n` of those that run, or all: the time to finish them is over. */
 void exchange_cut_running(struct worker *w, size_t n);

@@ -19,12 +19,18 @@ struct local {
 	struct str type, body, location, proxy_status;
 	const struct head *said;	/* fields of somebody else; may be NULL */
 	bool edits;	/* the route's edits apply */
+	bool theirs;	/* `said` is the whole head: an endpoint's */
 };
+
+unsigned local_room(const struct exchange *x)
+{
+	return FIELDS_OURS + forward_added(x);
+}
 
 /* The fields that were said by somebody else, if any, with room for all that may be added; false: no memory. */
 static bool take_fields(struct exchange *x, const struct head *said, struct head *h)
 {
-	size_t n = said ? said->n_fields : 0, max = n + FIELDS_OURS + forward_added(x);
+	size_t n = said ? said->n_fields : 0, max = n + local_room(x);
 
 	if (max > h->max_fields) {
 		h->field = arena_alloc(&x->arena, max * sizeof *h->field);
@@ -50,8 +56,14 @@ static enum err put(struct exchange *x, const struct local *l)
 	struct vec *v = &x->w->vec;
 	enum err err = OK;
 
+	if (l->theirs)
+		h.reason = l->said->reason;
 	if (x->method == METHOD_HEAD || l->status == 304 || l->status == 204 || l->body.n == 0)
 		h.body = BODY_NONE;
+	if (l->theirs && h.body == BODY_NONE) {
+		h.has_length = l->said->has_length;
+		h.length = l->said->length;
+	}
 	if (!take_fields(x, l->said, &h))
 		return ERR_MEM;
 	if (l->type.n && l->body.n)
@@ -140,6 +152,11 @@ void local_relay(struct exchange *x, enum cause cause, const struct head *said, 
 	x->cause = (uint8_t)cause;
 	COUNT(x->w, cause[cause]);
 	answer(x, &l);
+}
+
+void local_pass(struct exchange *x, const struct head *said, struct str body)
+{
+	answer(x, &(struct local){ .status = said->status, .body = body, .said = said, .edits = true, .theirs = true });
 }
 
 void local_empty(struct exchange *x, unsigned status)

@@ -11,9 +11,12 @@
 #include "dispatch/encoding.h"
 #include "dispatch/limits.h"
 #include "dispatch/mirror.h"
+#include "dispatch/retry.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "lib/http/encode.h"
+#include "lib/http/head.h"
+#include "proxy/retrying.h"
 
 /* A maker gives the part of `c` with one reference, or NULL for none; false when it cannot, and p->err says why
  * (all zero: no memory). */
@@ -172,6 +175,31 @@ static bool encoding_make(struct policies *p, const struct conf_route *c, struct
 	return *out;
 }
 
+static bool retry_make(struct policies *p, const struct conf_route *c, struct policy_part **out)
+{
+	const struct conf_retry *r = &c->retry;
+	struct retry_policy policy = {
+		.attempts = (uint8_t)r->attempts, .same = true, .n_statuses = (uint8_t)r->status_count,
+		.on = (uint8_t)(r->connect << RETRY_CONNECT | r->reset << RETRY_RESET | r->timeout << RETRY_TIMEOUT |
+				(r->status_count > 0) << RETRY_STATUS),
+		.base_ms = (uint32_t)r->backoff.base, .max_ms = (uint32_t)r->backoff.max,
+	};
+
+	(void)p;
+	if (r->said == CONF_RETRY_DEFAULT)
+		return true;
+	_Static_assert(CONF_RETRY_ON_MAX <= RETRY_STATUSES, "all statuses fit");
+	_Static_assert(RETRY_RATIO_ALL == CONF_SHARE_ALL, "shares are of the same whole");
+	for (size_t i = 0; i < r->status_count; i++)
+		policy.status[i] = r->statuses[i];
+	for (size_t i = 0; i < r->methods.count; i++)
+		policy.methods |= (uint16_t)(1u << method_of(r->methods.items[i]));
+	if (!r->methods.count)
+		policy.methods = retrying_default.methods;
+	*out = retry_new(&policy);
+	return *out;
+}
+
 static const struct {
 	maker *make;
 	bool shared;	/* its part has no state of its own */
@@ -183,6 +211,7 @@ static const struct {
 	[POLICY_AUTH] = { auth_make, true },
 	[POLICY_MIRROR] = { mirror_make, false },
 	[POLICY_ENCODE] = { encoding_make, true },
+	[POLICY_RETRY] = { retry_make, true },
 };
 
 static void share(struct policies *p, unsigned id, struct policy_part **part)

@@ -13,6 +13,7 @@
 #include "lib/base/check.h"
 #include "proxy/answer.h"
 #include "proxy/mirroring.h"
+#include "proxy/retrying.h"
 
 /* Framed bytes that a QUEUED request may hold before we stop reading its body: what came
  * with its head, in one read. */
@@ -34,8 +35,10 @@ static void replay_keep(struct exchange *x, const struct vec *v)
 		if (buf_append(&x->replay, &x->w->budget, v->iov[i].iov_base, v->iov[i].iov_len,
 			       x->w->settings->replay) != OK)
 			x->replayable = false;
-	if (!x->replayable)
-		buf_free(&x->replay, &x->w->budget);
+	if (x->replayable)
+		return;
+	COUNT(x->w, replay_dropped);
+	buf_free(&x->replay, &x->w->budget);
 }
 
 void request_wait(struct exchange *x, bool moved)
@@ -48,8 +51,10 @@ void request_wait(struct exchange *x, bool moved)
 	if (request_pending(x)) {
 		if (moved || !ttl_linked(&up->link))
 			worker_wait(w, up, w->list.write);
-	} else if (x->request == DIR_DONE && x->route->spec->first_byte_ms) {
-		worker_wait(w, up, ttl_list_for(&w->ttl, x->route->spec->first_byte_ms));
+	} else if (x->request == DIR_DONE && x->route->spec->try_ms) {
+		if (!x->asked_ms)
+			x->asked_ms = w->now_ms | 1;
+		worker_wait(w, up, ttl_list_for(&w->ttl, x->sent_again ? retrying_try_ms(x) : x->route->spec->try_ms));
 	} else {
 		worker_wait_end(up);
 	}

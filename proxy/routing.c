@@ -11,6 +11,7 @@
 #include "proxy/forward.h"
 #include "proxy/peer.h"
 #include "proxy/pool.h"
+#include "proxy/retrying.h"
 
 /* --- the route --- */
 
@@ -210,31 +211,40 @@ struct str routing_host(const struct lease *l, struct str authority, char text[E
 	return l->endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(l->endpoint, text);
 }
 
-bool routing_next_endpoint(struct exchange *x)
+static bool takes_new(const struct service_endpoint *e)
 {
-	const struct service *s = x->lease.service;
+	return e->weight && e->state != ENDPOINT_DRAIN;
+}
+
+bool routing_untried(const struct exchange *x)
+{
+	const struct endpoint_set *set = service_set(x->lease.service);
+	bool up = false, untried = false, untried_up = false;
+
+	for (uint32_t i = 0; i < set->n; i++) {
+		const struct endpoint *e = set->at[i].endpoint;
+		bool new = takes_new(&set->at[i]) && e != x->lease.endpoint && !endpoint_tried_has(&x->tried, e);
+
+		up |= takes_new(&set->at[i]) && endpoint_up(e);
+		untried |= new;
+		untried_up |= new && endpoint_up(e);
+	}
+	return up ? untried_up : untried;
+}
+
+/* The Host line, which the codec puts first, named `last`, and names the endpoint that it is now.  False: no memory. */
+static bool rename_host(struct exchange *x, struct endpoint *last)
+{
+	struct lease before_lease = { .service = x->lease.service, .endpoint = last };
 	char before_text[ENDPOINT_TEXT_MAX], text[ENDPOINT_TEXT_MAX];
-	struct str old = routing_host(&x->lease, (struct str){0}, before_text), new;
-	struct endpoint *last;
-	char *p, *head;
+	struct str old = routing_host(&before_lease, (struct str){0}, before_text);
+	struct str new = routing_host(&x->lease, (struct str){0}, text);
+	char *p = memmem(x->head.p + x->preface, x->head.n - x->preface, "\r\nHost: ", 8), *head;
 	size_t before;
 
-	if (s->rules->host != SERVICE_HOST_ENDPOINT || x->route->spec->host.n)
-		return routing_pick_other(&x->lease, &x->tried);
-	last = endpoint_ref(x->lease.endpoint);
-	if (!routing_pick_other(&x->lease, &x->tried)) {
-		endpoint_unref(last);
-		return false;
-	}
-	/* the Host line, which the codec puts first, names the endpoint */
-	new = routing_host(&x->lease, (struct str){0}, text);
-	p = memmem(x->head.p + x->preface, x->head.n - x->preface, "\r\nHost: ", 8);
 	CHECK(p && str_starts((struct str){ p + 8, x->head.n - (size_t)(p + 8 - x->head.p) }, old));
 	before = (size_t)(p + 8 - x->head.p);
 	head = arena_alloc(&x->arena, x->head.n - old.n + new.n);
-	if (!head)
-		lease_aim(&x->lease, last);	/* whom the head that there is names */
-	endpoint_unref(last);
 	if (!head)
 		return false;
 	memcpy(head, x->head.p, before);
@@ -242,6 +252,25 @@ bool routing_next_endpoint(struct exchange *x)
 	memcpy(head + before + new.n, p + 8 + old.n, x->head.n - before - old.n);
 	x->head = (struct str){ head, x->head.n - old.n + new.n };
 	return true;
+}
+
+enum cause routing_next_endpoint(struct exchange *x)
+{
+	struct endpoint *last = endpoint_ref(x->lease.endpoint);
+	bool untried = routing_untried(x);
+	enum cause cause;
+
+	if (!untried)
+		x->tried.n = 0;	/* once more round, but not the same again at once */
+	endpoint_tried_add(&x->tried, last);
+	cause = routing_pick(&x->lease, &x->tried);
+	if (cause == CAUSE_NONE && x->lease.endpoint != last && x->lease.service->rules->host == SERVICE_HOST_ENDPOINT &&
+	    !x->route->spec->host.n && !rename_host(x, last)) {
+		lease_aim(&x->lease, last);	/* whom the head that there is names */
+		cause = CAUSE_NO_MEMORY;
+	}
+	endpoint_unref(last);
+	return cause;
 }
 
 /* --- the head --- */
@@ -306,6 +335,8 @@ enum cause routing_prepare(struct exchange *x, struct head *h)
 	cause = routing_pick(&x->lease, &x->tried);
 	if (cause == CAUSE_NONE)
 		cause = make_head(x, h);
+	if (cause == CAUSE_NONE)
+		retrying_count(x->w, x->lease.service->index);
 	x->replayable = h->body != BODY_SIZED || h->length <= x->w->settings->replay;
 	return cause;
 }

@@ -19,8 +19,10 @@ enum cause routing_path(struct exchange *x, const struct head *h) MUST_USE;
  * codec.  `h` is changed into what the upstream gets.  CAUSE_NONE, or why not. */
 enum cause routing_prepare(struct exchange *x, struct head *h) MUST_USE;
 
-/* Another endpoint than those that were tried, and its head; false when there is none left to try. */
-bool routing_next_endpoint(struct exchange *x);
+/* Whether there is an endpoint that was not tried, besides the one that is being tried. */
+bool routing_untried(const struct exchange *x);
+/* That one, or another than the last, or the same again; and its head.  CAUSE_NONE, or why not. */
+enum cause routing_next_endpoint(struct exchange *x) MUST_USE;
 
 /* Chooses l->endpoint among those of l->service, but for those in `tried` while there is another.  CAUSE_NONE, or
  * why there is none. */

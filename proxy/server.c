@@ -427,6 +427,12 @@ static void log_counters(const struct main *m)
 			n += (size_t)snprintf(line + n, sizeof line - n, " fault_%s=%llu",
 					      codec_fault_token(f).p, (unsigned long long)sum);
 	}
+	for (unsigned y = 1; y < RETRY_WHY_N; y++) {
+		SUM(no_retry[y])
+		if (sum && n < sizeof line - 64)
+			n += (size_t)snprintf(line + n, sizeof line - n, " no_retry_%s=%llu",
+					      retry_why_token(y).p, (unsigned long long)sum);
+	}
 #undef SUM
 	evicted = rate_table_stats(m->server.rates).evicted;
 	if (evicted && n < sizeof line - 64)

@@ -221,7 +221,10 @@ static void balance_of(struct rules *r, const struct conf_balance *c)
 
 static struct rules rules_of(const struct conf_service *c)
 {
-	struct rules r = { .max_connections = c->max_connections };
+	struct rules r = {
+		.max_connections = c->max_connections,
+		.retry_ratio = c->retry_budget.ratio, .retry_floor = (uint16_t)c->retry_budget.min_per_second,
+	};
 
 	if (c->host_kind == CONF_HOST_NAME) {
 		r.host = SERVICE_HOST_LITERAL;
@@ -460,6 +463,12 @@ static void rewrite_of(struct route_spec *r, const struct conf_route *c)
 	r->rewrite_to = r->rewrite == REWRITE_PATH ? full : prefix;
 }
 
+/* Of two times, 0 being none. */
+static uint32_t shorter(uint32_t a, uint32_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
 static bool route_of(struct arena *a, struct snapshot_route *to, const struct conf_route *c, struct policies *policies)
 {
 	struct route_spec *r = &to->route;
@@ -479,6 +488,7 @@ static bool route_of(struct arena *a, struct snapshot_route *to, const struct co
 	r->host = c->replace_host;
 	r->body_limit = c->body_limit == CONF_NO_LIMIT ? UINT64_MAX : c->body_limit;
 	r->first_byte_ms = clamp32(c->timeouts.first_byte);
+	r->try_ms = shorter(r->first_byte_ms, clamp32(c->retry.per_try_timeout));
 	r->between_bytes_ms = clamp32(c->timeouts.between_bytes);
 	r->tunnel_ms = clamp32(c->timeouts.tunnel);
 	return whole && to->backends && to->matches && r->label.p && r->request && r->response &&

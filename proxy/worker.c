@@ -30,6 +30,7 @@
 #include "proxy/handshake.h"
 #include "proxy/lease.h"
 #include "proxy/pool.h"
+#include "proxy/retrying.h"
 #include "proxy/server.h"
 #include "proxy/stream.h"
 #include "health/verdict.h"
@@ -207,6 +208,8 @@ static void timeouts(struct worker *w)
 		}
 	}
 	calls_expire(w);
+	while ((l = ttl_expired(&w->pauses, w->now_ms)))
+		retrying_resume((struct exchange *)((char *)l - offsetof(struct exchange, pause)));
 	while ((l = ttl_expired(&w->pool_ttl, w->now_ms)))
 		pool_avoid_over((struct pool *)((char *)l - offsetof(struct pool, link)));
 }
@@ -229,6 +232,7 @@ static int64_t next_wait(struct worker *w)
 	if (w->n_ready || w->dirty || calls_wait(w))
 		return 0;
 	ms = earlier(ms, ttl_next(&w->pool_ttl, w->now_ms));
+	ms = earlier(ms, ttl_next(&w->pauses, w->now_ms));
 	ms = earlier(ms, ttl_next(&w->calls.ttl, w->now_ms));
 	if (w->cutting)
 		ms = earlier(ms, CUT_PACE_MS);
@@ -597,6 +601,7 @@ static void make_lists(struct worker *w)
 
 	ttl_init(&w->ttl, offsetof(struct conn, stamp) - offsetof(struct conn, link));
 	ttl_init(&w->calls.ttl, offsetof(struct call, stamp) - offsetof(struct call, link));
+	ttl_init(&w->pauses, offsetof(struct exchange, pause_stamp) - offsetof(struct exchange, pause));
 	ttl_init(&w->pool_ttl, offsetof(struct pool, stamp) - offsetof(struct pool, link));
 	w->list.idle = ttl_list_for(&w->ttl, t->idle);
 	w->list.head = ttl_list_for(&w->ttl, t->head);
@@ -657,9 +662,11 @@ struct worker *worker_new(struct server *server, const struct settings *settings
 	make_lists(w);
 	w->encoders = (struct encode_room){ .budget = &w->budget, .limit = settings->compress };
 	clock_read(w);
+	w->started_ms = w->now_ms;
 	if (getrandom(w->id_seed, sizeof w->id_seed, 0) != sizeof w->id_seed || getrandom(&seed, sizeof seed, 0) != sizeof seed)
 		goto fail;
 	balance_init(&w->balance, seed);
+	w->dice = (uint32_t)w->id_seed[1] | 1;
 	w->scratch_size = power_of_two(WORKER_READ_LARGE + TLS13_RECORD);
 	w->scratch = mem_pages(w->scratch_size);
 	w->vec_scratch = mem_pages(VEC_SCRATCH);
@@ -708,6 +715,8 @@ void worker_free(struct worker *w)
 		mem_pages_free(w->vec_scratch, VEC_SCRATCH);
 	mem_free(w->acceptors);
 	mem_free(w->ready);
+	mem_free(w->asked);
+	mem_free(w->shares);
 	mem_free(w->pools);
 	balance_fini(&w->balance);
 	snapshot_unref(w->snapshot);

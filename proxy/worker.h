@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "dispatch/balance.h"
+#include "dispatch/retry.h"
 #include "lib/base/slab.h"
 #include "lib/base/ttl.h"
 #include "lib/http/encode.h"
@@ -31,6 +32,7 @@
 	C(answers_5xx) C(connects) C(connects_failed) C(reused) C(retries) C(bytes_in) C(bytes_out) \
 	C(idle_closed) C(tunnels) C(streams) C(queued) C(handshakes) C(handshakes_queued) C(parked) C(tls_faults) C(tls_alerts) C(calls) \
 	C(mirrored) C(mirror_dropped) C(mirror_failed) C(mirror_body_limit) \
+	C(stale) C(tries_reset) C(tries_timeout) C(tries_bad) C(replay_dropped) \
 	C(compressed) C(compress_refused) C(compress_in) C(compress_out)
 
 struct counters {	/* written by the worker alone, read by anybody at leisure */
@@ -39,6 +41,7 @@ struct counters {	/* written by the worker alone, read by anybody at leisure */
 #undef C
 	_Atomic uint64_t cause[CAUSE_N];
 	_Atomic uint64_t fault[FAULT_N];	/* requests and answers refused, by reason */
+	_Atomic uint64_t no_retry[RETRY_WHY_N];	/* why a request was not sent again */
 };
 
 #define COUNT_ADD(w, what, n) \
@@ -85,6 +88,7 @@ struct worker {
 	struct slab secure_conns, secure_upstreams;
 	struct slab conns, upstreams, exchanges, peers_v6, pools_slab, streams_slab;
 	struct ttl ttl;			/* of connections */
+	struct ttl pauses;		/* of exchanges, before they are sent again */
 	struct ttl pool_ttl;		/* of pools whose endpoint is avoided for a while */
 	struct {			/* requests of our own */
 		struct slab slab;
@@ -116,6 +120,12 @@ struct worker {
 	struct pool **pools;		/* owned: by the endpoint's index, made at first use */
 	uint32_t n_pools;
 	struct balance balance;		/* who gets the next request */
+
+	uint32_t *asked;		/* owned: requests, by the service's index, modulo 2^32 */
+	struct retry_share *shares;	/* owned: likewise, made when a retry is asked for */
+	uint32_t n_asked, n_shares;
+	uint32_t started_ms;
+	uint32_t dice;			/* for what is left to chance; never 0 */
 
 	size_t peak;			/* connections open at most since memory was last given back */
 	bool short_of_fds;		/* exchanges wait since no descriptor was left */

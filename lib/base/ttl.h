@@ -42,6 +42,16 @@ void ttl_unlink(struct ttl_link *l);
 /* `l` is a copy of a link that was at another place: its neighbours know it here from now on. */
 void ttl_moved(struct ttl_link *l);
 
+/* A duration near `ms`, not shorter, of which there are four from each power of two to the next: for those that differ
+ * from one to the other, so that they do not need a list each. */
+static inline uint32_t ttl_coarse(uint32_t ms)
+{
+	unsigned bits = 32u - (unsigned)__builtin_clz(ms | 1);
+	uint32_t rest = bits > 3 ? (1u << (bits - 3)) - 1 : 0;
+
+	return (ms + rest) & ~rest;
+}
+
 static inline bool ttl_linked(const struct ttl_link *l)
 {
 	return l->next != 0;

@@ -290,6 +290,17 @@ void h1_close_after(struct h1 *c)
 	c->close = true;
 }
 
+/* The outgoing side, and what it told of the request, stays. */
+void h1_reread(struct h1 *c)
+{
+	c->in = IN_HEAD;
+	c->in_left = 0;
+	c->chunked = (struct chunked){0};
+	c->mark = 0;
+	c->interims = 0;
+	c->close = false;
+}
+
 /* Both directions are whole and the connection may carry another message pair. */
 bool h1_reusable(const struct h1 *c)
 {

@@ -43,6 +43,9 @@ void h1_init(struct h1 *c, enum codec_role role, struct h1_shared *shared);
  * (Connection: close) when there still is one to put. */
 void h1_close_after(struct h1 *c);
 
+/* Upstream: the request was sent again, on another connection: an answer is read from its beginning.  What was put stays. */
+void h1_reread(struct h1 *c);
+
 /* Both directions are whole and the connection may carry another message pair.  The
  * caller looks for bytes that are left over: behind an answer they forbid it. */
 bool h1_reusable(const struct h1 *c);

@@ -30,7 +30,7 @@ static struct access_record record(void)
 		.authority = STR("a.example"), .target = STR("/x?y=1"), .http_major = 1, .http_minor = 1,
 		.status = 200, .bytes_in = 0, .bytes_out = 18446744073709551615u, .duration_us = 12345,
 		.connect_us = ACCESS_NONE, .first_byte_us = 99, .route = STR("r"), .service = STR("s"),
-		.endpoint = STR("10.0.0.1:80"), .retries = 10, .user_agent = STR("curl/8 (x)"),
+		.endpoint = STR("10.0.0.1:80"), .retries = 10, .retry_cause = STR("503"), .user_agent = STR("curl/8 (x)"),
 		.reused = true,
 	};
 }
@@ -61,7 +61,7 @@ static void test_text_line(void **state)
 	assert_string_equal(format(false, &r), "2001-09-09T01:46:40.123Z client=192.0.2.1 client_port=5678 "
 		"listener=\"web\" method=\"GET\" authority=\"a.example\" target=\"/x?y=1\" protocol=HTTP/1.1 status=200 "
 		"bytes_in=0 bytes_out=18446744073709551615 duration_us=12345 connect_us=- first_byte_us=99 "
-		"route=\"r\" service=\"s\" endpoint=\"10.0.0.1:80\" cause=- fault=- retries=10 request_id=- user=- referer=- "
+		"route=\"r\" service=\"s\" endpoint=\"10.0.0.1:80\" cause=- fault=- retries=10 retry_cause=\"503\" no_retry=- request_id=- user=- referer=- "
 		"user_agent=\"curl/8 (x)\" flags=r");
 	r.client_family = AF_UNSPEC;
 	r.http_major = 2;
@@ -80,7 +80,7 @@ static void test_json_line(void **state)
 		"\"client_port\":5678,\"listener\":\"web\",\"method\":\"GET\",\"authority\":\"a.example\",\"target\":\"/x?y=1\","
 		"\"protocol\":\"HTTP/1.1\",\"status\":200,\"bytes_in\":0,\"bytes_out\":18446744073709551615,"
 		"\"duration_us\":12345,\"connect_us\":null,\"first_byte_us\":99,\"route\":\"r\",\"service\":\"s\","
-		"\"endpoint\":\"10.0.0.1:80\",\"cause\":null,\"fault\":null,\"retries\":10,\"request_id\":null,\"user\":null,\"referer\":null,"
+		"\"endpoint\":\"10.0.0.1:80\",\"cause\":null,\"fault\":null,\"retries\":10,\"retry_cause\":\"503\",\"no_retry\":null,\"request_id\":null,\"user\":null,\"referer\":null,"
 		"\"user_agent\":\"curl/8 (x)\",\"reused\":true,\"client_closed\":false,\"upgrade\":false,\"cut\":false}");
 }
 
@@ -220,7 +220,7 @@ static void test_json_of_random_bytes(void **state)
 		r.bytes_in = rng();
 		r.retries = rng();
 		line = format(true, &r);
-		assert_int_equal(read_object(line, "target", target, &n), 28);
+		assert_int_equal(read_object(line, "target", target, &n), 30);
 		if (i % 2 == 0) {	/* too short for a cut: the very bytes come back */
 			assert_int_equal(n, r.target.n);
 			assert_memory_equal(target, r.target.p, n);

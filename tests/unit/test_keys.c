@@ -41,6 +41,7 @@ static const char *const samples[CONF_TYPES] = {
 	[CONF_T_SERVICE_TLS] = "{name: zz.test}", [CONF_T_HSTS] = "on",
 	[CONF_T_DNS_NAME] = "'zz.test:1'", [CONF_T_DNS_HOST] = "zz.test", [CONF_T_NAMESERVERS] = "127.0.0.1", [CONF_T_SEARCH] = "zz.test",
 	[CONF_T_HOSTS_FILE] = "/zz",
+	[CONF_T_RETRY] = "{attempts: 3}", [CONF_T_RETRY_ON] = "[reset, 503]", [CONF_T_RETRY_METHODS] = "[GET, POST]",
 };
 
 /* How a map stands in the key that holds it: what is before it and behind it. */
@@ -55,6 +56,7 @@ static const char *const holds[CONF_TYPES][2] = {
 	[CONF_T_CERTIFICATES] = {"[{", "}]"}, [CONF_T_CLIENT_CERTIFICATES] = {"{", "}"}, [CONF_T_TICKETS] = {"{", "}"},
 	[CONF_T_LISTEN_TLS] = {"{", "}"}, [CONF_T_SERVICE_TLS] = {"{", "}"}, [CONF_T_HSTS] = {"{", "}"},
 	[CONF_T_DNS_NAME] = {"{", "}"},
+	[CONF_T_RETRY] = {"{", "}"},
 };
 
 /* What every text is good for. */
@@ -315,6 +317,12 @@ static bool codings_same(const struct conf_compress *a, const struct conf_compre
 	return a->coding_count == b->coding_count && memcmp(a->codings, b->codings, sizeof a->codings) == 0;
 }
 
+static bool retries_same(const struct conf_retry *a, const struct conf_retry *b)
+{
+	return a->connect == b->connect && a->reset == b->reset && a->timeout == b->timeout && a->status_count == b->status_count &&
+		memcmp(a->statuses, b->statuses, a->status_count * sizeof a->statuses[0]) == 0;
+}
+
 static bool texts_same(const struct conf_text *a, const struct conf_text *b)
 {
 	return str_eq(a->text, b->text);
@@ -355,9 +363,11 @@ static bool value_same(const struct conf_key *k, const void *a, const void *b)
 		return ((const struct conf_compress *)a)->on == ((const struct conf_compress *)b)->on;
 	case CONF_T_CODINGS:
 		return codings_same(a, b);
+	case CONF_T_RETRY_ON:
+		return retries_same(a, b);
 	case CONF_T_NAMESERVERS:
 		return ((const struct conf_address_list *)a)->count == ((const struct conf_address_list *)b)->count;
-	case CONF_T_PROTOCOLS: case CONF_T_TYPES: case CONF_T_SEARCH:
+	case CONF_T_PROTOCOLS: case CONF_T_TYPES: case CONF_T_SEARCH: case CONF_T_RETRY_METHODS:
 		return strs_same(a, b);
 	case CONF_T_PATH:
 		return paths_same(a, b);
@@ -417,6 +427,7 @@ static const char *base_of(const struct conf *c, enum conf_noun noun)
 	case CONF_T_RATE_LIMITS:
 		return (const char *)c->routes->rate_limits.items;
 	case CONF_T_DNS_NAME: case CONF_T_LISTEN_TLS: case CONF_T_SERVICE_TLS: case CONF_T_CLIENT_CERTIFICATES: case CONF_T_TICKETS: case CONF_T_HSTS:
+	case CONF_T_RETRY:
 		return base + k->at;
 	case CONF_T_CERTIFICATES:
 		return (const char *)((const struct conf_listen_tls *)base)->certificates.items;
