@@ -47,6 +47,8 @@ static bool change(struct rules *r, unsigned i)
 	case 8: r->sticky_key.k0 = 1; return true;
 	case 9: r->sticky_key.k1 = 1; return true;
 	case 10: r->by_name = STR("a"); return true;
+	case 11: r->retry_floor = 1; return true;
+	case 12: r->retry_ratio = 1; return true;
 	default: return false;
 	}
 }
