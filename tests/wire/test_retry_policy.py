@@ -252,7 +252,7 @@ def test_a_request_whose_body_still_comes_is_sent_again_whole(stage):
 @pytest.mark.parametrize("how", ["fin", "rst"])
 def test_a_client_that_leaves_in_a_pause(stage, how):
     o = stage.origin(says("503 Busy"))
-    p = start(stage, [o], "{attempts: 10, on: [503], backoff: {base: 20s, max: 20s}}", timeouts={"first_byte": "off"})
+    p = start(stage, [o], "{attempts: 10, on: [503], backoff: {base: 1s, max: 1s}}", timeouts={"first_byte": "off"})
     c = stage.client(p).request("GET", "/")
     o.wait(1)
     if how == "rst":
@@ -270,7 +270,7 @@ def test_a_pause_holds_no_connection(stage):
         c.reply("", status="503 Busy") if r.target == "/slow" else c.reply("ok")
         echo(c)
     o = stage.origin(script)
-    p = start(stage, [o], "{attempts: 1, on: [503], backoff: {base: 20s, max: 20s}}", ", max_connections: 1",
+    p = start(stage, [o], "{attempts: 1, on: [503], backoff: {base: 1s, max: 1s}}", ", max_connections: 1",
               timeouts={"first_byte": "off"})
     stage.client(p).request("GET", "/slow")
     o.wait(1)
