@@ -77,8 +77,10 @@ enum err network_read_address(struct str text, uint8_t *family, uint8_t ip[16])
 	if (!text.n || text.n >= sizeof(z) || memchr(text.p, '\0', text.n))
 		return ERR_SYNTAX;
 	memcpy(z, text.p, text.n);
-	if (!brackets && inet_pton(AF_INET, z, ip) == 1) {
+	/* never into `ip`: some write there before they see that it is no address */
+	if (!brackets && inet_pton(AF_INET, z, v) == 1) {
 		*family = NETWORK_IP4;
+		memcpy(ip, v, 4);
 		return OK;
 	}
 	if (inet_pton(AF_INET6, z, v) != 1)

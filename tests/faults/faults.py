@@ -28,6 +28,8 @@ import sys
 import tempfile
 import time
 
+BUILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "build")
+
 CONFIG = """\
 listen: [{address: 127.0.0.1:%(port)d}]
 workers: %(workers)d
@@ -96,7 +98,12 @@ class Rig:
             time.sleep(0.02)
 
     def tool(self, name):
-        return os.path.join(os.path.dirname(os.path.abspath(self.a.thimble)), "tests", name)
+        """Beside the program, or of another build: they are alike everywhere."""
+        builds = [os.path.dirname(os.path.abspath(self.a.thimble)), *(os.path.join(BUILD, b) for b in ("asan", "release", "tsan", "clang"))]
+        for tool in (os.path.join(b, "tests", name) for b in builds):
+            if os.path.exists(tool):
+                return tool
+        raise SystemExit("%s is not built" % name)
 
     def text(self):
         self.log.flush()
