@@ -216,7 +216,8 @@ struct conf_service {
 	struct conf_dns_name dns;
 	enum conf_host_kind host_kind;
 	struct str host;		/* of CONF_HOST_NAME */
-	uint32_t max_connections;	/* per endpoint and worker; 0: no limit */
+	uint32_t max_connections;	/* per endpoint; 0: no limit */
+	uint32_t max_requests;		/* per endpoint; 0: no limit */
 	struct conf_balance balance;
 	enum conf_proxy_out proxy_protocol;
 	struct conf_service_tls tls;
@@ -456,14 +457,15 @@ struct conf_limits {
 	uint64_t chunk_overhead;	/* framing bytes of a chunked body beyond its data */
 	uint32_t handshakes;		/* TLS handshakes under way in a worker */
 	uint32_t calls;			/* requests of our own under way in a worker */
-	uint64_t queue;			/* bytes of requests that wait for an upstream connection */
+	uint64_t queue;			/* bytes of one dispatch queue */
+	uint64_t waiting;		/* bytes of requests that wait for a service, in a worker */
 	uint64_t rate_memory;		/* bytes of all that rate limits remember */
 	uint64_t compress;		/* bytes of all encoders */
 };
 
 struct conf_timeouts {
 	uint64_t head, handshake, body, write, idle;	/* client side */
-	uint64_t connect, first_byte, between_bytes, upstream_idle;	/* first_byte, between_bytes: 0 is off */
+	uint64_t connect, queue, first_byte, between_bytes, upstream_idle;	/* first_byte, between_bytes: 0 is off */
 	uint64_t tunnel;	/* 0: off */
 	uint64_t linger, drain;	/* 0: none */
 };

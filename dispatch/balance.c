@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "dispatch/slot.h"
 #include "lib/base/mem.h"
 
 #define DRAWS 8		/* before all are looked at */
@@ -125,8 +126,7 @@ static uint32_t draw_ready(struct balance *b, const struct endpoint_set *set, ui
 /* Whichever has less in flight for its weight; `a` when there is nothing between them. */
 static struct endpoint *lesser(const struct service_endpoint *a, const struct service_endpoint *b)
 {
-	uint64_t of_a = atomic_load_explicit(&a->endpoint->inflight, memory_order_relaxed);
-	uint64_t of_b = atomic_load_explicit(&b->endpoint->inflight, memory_order_relaxed);
+	uint64_t of_a = slot_load(a->endpoint), of_b = slot_load(b->endpoint);
 
 	return of_b * a->weight < of_a * b->weight ? b->endpoint : a->endpoint;
 }
@@ -383,4 +383,38 @@ struct endpoint *balance_pick(struct balance *b, const struct service *s, uint32
 	if (kind == BALANCE_STICKY && key)
 		return sticky(b, set, key, tried);
 	return anyone(b, set, tried);
+}
+
+static bool at_home(const struct endpoint_set *set, uint32_t key, const struct endpoint_tried *tried)
+{
+	for (uint32_t i = 0; i < set->n; i++)
+		if (set->at[i].id == key)
+			return usable(set->at[i].endpoint, tried);
+	return false;
+}
+
+/* Of those with room whoever has least in flight for its weight, or draws the least lot by the key. */
+struct endpoint *balance_free(struct balance *b, const struct service *s, uint32_t key, const struct endpoint_tried *tried,
+			      bool (*room)(void *ctx, const struct endpoint *e), void *ctx)
+{
+	const struct endpoint_set *set = service_set(s);
+	bool hash = s->rules->balance == BALANCE_HASH && key;
+	unsigned class = best_class(set, tried);
+	struct endpoint *found = NULL;
+	double best = INFINITY, x;
+
+	if (!class || (s->rules->balance == BALANCE_STICKY && key && at_home(set, key, tried)))
+		return NULL;
+	for (uint32_t i = 0; i < set->n; i++) {
+		const struct service_endpoint *e = &set->at[i];
+
+		if (score(e, tried) != class || !room(ctx, e->endpoint))
+			continue;
+		x = hash ? -log1p(-chance(key, e->id)) : slot_load(e->endpoint) + (double)(draw(b) >> 11) * 0x1p-53;
+		if (x / e->weight < best) {
+			best = x / e->weight;
+			found = e->endpoint;
+		}
+	}
+	return found;
 }

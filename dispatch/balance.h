@@ -8,6 +8,7 @@
 #ifndef THIMBLE_DISPATCH_BALANCE_H
 #define THIMBLE_DISPATCH_BALANCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "dispatch/service.h"
 
@@ -29,5 +30,10 @@ void balance_forget(struct balance *b);
  * new requests.  `key`: of BALANCE_HASH a hash of what requests go by, of BALANCE_STICKY the endpoint_id of where the session is; 0: there is
  * none, and the choice is that of BALANCE_LEAST.  `tried` may be NULL. */
 struct endpoint *balance_pick(struct balance *b, const struct service *s, uint32_t key, const struct endpoint_tried *tried);
+
+/* When that one has no room, as `room` says: the one that has, of those that are as good.  NULL: the request waits, since none
+ * has, or since its session is elsewhere, at an endpoint that is up. */
+struct endpoint *balance_free(struct balance *b, const struct service *s, uint32_t key, const struct endpoint_tried *tried,
+			      bool (*room)(void *ctx, const struct endpoint *e), void *ctx);
 
 #endif

@@ -13,6 +13,7 @@
 #include <string.h>
 #include "dispatch/endpoint_table.h"
 #include "dispatch/ids.h"
+#include "dispatch/slot.h"
 #include "dispatch/rules.h"
 #include "lib/base/check.h"
 #include "lib/base/hash.h"
@@ -358,8 +359,10 @@ void endpoint_unref(struct endpoint *e)
 	if (last)
 		table_remove(t, e);
 	pthread_mutex_unlock(&t->lock);
-	if (last)
-		mem_free(e);
+	if (!last)
+		return;
+	CHECK(!(atomic_load(&e->inflight) & ~SLOT_COUNTED) && !atomic_load(&e->conns));	/* whoever has one has a reference */
+	mem_free(e);
 }
 
 void endpoint_tried_add(struct endpoint_tried *t, const struct endpoint *e)

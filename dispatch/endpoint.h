@@ -33,7 +33,8 @@ struct endpoint_table;
 struct endpoint {
 	_Atomic uint32_t refs;
 	_Atomic uint32_t verdict;	/* VERDICT_...; 0 when new */
-	_Atomic uint32_t inflight;	/* leases of all workers that are aimed at it */
+	_Atomic uint32_t inflight;	/* slot.h: requests that hold a slot of it, where somebody counts them, and its marks */
+	_Atomic uint32_t conns;		/* connections to it, of all workers, those under way too */
 	uint32_t index;			/* small and unique among those alive; used again after the last unref */
 	uint16_t port, tls;
 	_Atomic uint16_t sets;		/* sets of services that it is in now; UINT16_MAX: so many, and for ever */

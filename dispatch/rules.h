@@ -29,7 +29,8 @@ enum same_site { SAME_SITE_LAX, SAME_SITE_STRICT, SAME_SITE_NONE };
 /* All zero is a service that asks for nothing.  Whoever adds a member adds it to rules_same in rules.c;
  * a `struct str` also to the texts there. */
 struct rules {
-	uint32_t max_connections;	/* per endpoint and worker; 0: no limit */
+	uint32_t max_connections;	/* to an endpoint, of all workers; 0: no limit */
+	uint32_t max_requests;		/* at an endpoint, of all workers; 0: no limit */
 	uint8_t host;			/* enum service_host */
 	uint8_t proxy;			/* enum service_proxy */
 	uint8_t balance;		/* enum balance_kind */
@@ -42,6 +43,12 @@ struct rules {
 	uint16_t retry_floor;		/* retries a second, whatever the requests are */
 	uint32_t retry_ratio;		/* and so many of RETRY_RATIO_ALL requests (dispatch/retry.h) */
 };
+
+/* Whether requests may have to wait for a slot. */
+static inline bool rules_limit(const struct rules *r)
+{
+	return r->max_connections | r->max_requests;
+}
 
 struct rules_table;
 

@@ -6,6 +6,7 @@
 
 #include <string.h>
 #include "dispatch/endpoint_table.h"
+#include "dispatch/slot.h"
 #include "dispatch/text.h"
 #include "lib/base/mem.h"
 
@@ -119,10 +120,21 @@ void endpoint_set_free(struct endpoint_set *set)
 		mem_free(set);
 }
 
+/* Requests to them are counted from here on, when they have limits or are compared. */
+static void set_count(const struct service *s, const struct endpoint_set *set)
+{
+	if ((set->n < 2 || s->rules->balance == BALANCE_ROUND_ROBIN) && !rules_limit(s->rules))
+		return;
+	for (uint32_t i = 0; i < set->n; i++)
+		slot_count(set->at[i].endpoint);
+}
+
 struct endpoint_set *service_swap(struct service *s, struct endpoint_set *set)
 {
-	struct endpoint_set *old = atomic_exchange_explicit(&s->set, set, memory_order_acq_rel);
+	struct endpoint_set *old;
 
+	set_count(s, set);
+	old = atomic_exchange_explicit(&s->set, set, memory_order_acq_rel);
 	for (uint32_t i = 0; i < old->n; i++)
 		endpoint_leave(old->at[i].endpoint);
 	old->replaced = true;
@@ -155,6 +167,7 @@ struct service *service_new(struct endpoint_table *t, const struct service_spec 
 	s->rules = rules_get(endpoint_table_rules(t), &spec->rules);
 	if (!s->rules || set_fill(set, t, spec->endpoints, spec->n_endpoints) != OK)
 		goto fail;
+	set_count(s, set);
 	if (endpoint_table_take_service(t, &s->index) == OK)
 		return s;
 	set_empty(set);

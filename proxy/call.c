@@ -56,7 +56,7 @@ static void move(struct call *c, enum call_move m, bool reuse)
 	CHECK(next != NO);
 	give = call_holds[c->state] & (uint8_t)~call_holds[next];
 	c->state = next;
-	if ((give & CALL_PLACE) && c->lease.pool)
+	if ((give & CALL_PLACE) && lease_waits(&c->lease))
 		pool_leave(&c->lease);
 	if (give & CALL_UPSTREAM) {
 		c->lease.up = NULL;
@@ -86,7 +86,7 @@ static void ask(struct call *c)
 	for (;;) {
 		cause = pool_get(&c->lease);
 		if (cause == CAUSE_NONE) {
-			if (c->state == CALL_NEW && c->lease.pool)
+			if (c->state == CALL_NEW && lease_waits(&c->lease))
 				move(c, CALL_WAIT, false);
 			return;
 		}
@@ -119,7 +119,7 @@ static void lost(struct call *c, enum cause cause)
 		return;
 	}
 	COUNT(c->lease.w, retries);
-	c->lease.fresh = true;
+	c->lease.fresh = c->lease.again = true;
 	buf_free(&c->up_in, &c->lease.w->budget);
 	move(c, CALL_RETRY, false);
 	ask(c);
@@ -360,7 +360,21 @@ static void timeout(struct lease *l)
 	end((struct call *)l, CAUSE_FIRST_BYTE_TIMEOUT);
 }
 
-static const struct lease_ops lease_ops = { .leased = leased, .failed = failed, .event = event, .timeout = timeout };
+static size_t holds(const struct lease *l)
+{
+	const struct call *c = (const struct call *)l;
+
+	return CALL_SIZE + arena_heap(&c->arena) + buf_heap(c->body);
+}
+
+static const struct endpoint_tried *tried(const struct lease *l)
+{
+	return &((const struct call *)l)->tried;
+}
+
+static const struct lease_ops lease_ops = {
+	.leased = leased, .failed = failed, .event = event, .timeout = timeout, .holds = holds, .tried = tried,
+};
 
 static void expired(struct call *c)
 {

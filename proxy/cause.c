@@ -50,5 +50,6 @@ enum cause cause_of_connect(int error)
 
 bool cause_is_ours(enum cause cause)
 {
-	return cause == CAUSE_NO_MEMORY || cause == CAUSE_NO_DESCRIPTORS || cause == CAUSE_QUEUE_FULL;
+	return cause == CAUSE_NO_MEMORY || cause == CAUSE_NO_DESCRIPTORS || cause == CAUSE_QUEUE_FULL || cause == CAUSE_NO_ENDPOINT ||
+	       cause == CAUSE_UNRESOLVED;
 }

@@ -48,7 +48,7 @@
 	CAUSE(NO_ENDPOINT, "no_endpoint", 503, "destination_unavailable", "the service has no endpoint that can serve") \
 	CAUSE(UNRESOLVED, "unresolved", 503, "dns_error", "the names of the service's endpoints are not known to stand for any address") \
 	CAUSE(QUEUE_FULL, "queue_full", 503, "connection_limit_reached", "too many requests wait for this service") \
-	CAUSE(QUEUE_TIMEOUT, "queue_timeout", 503, "connection_limit_reached", "no connection became free in time") \
+	CAUSE(QUEUE_TIMEOUT, "queue_timeout", 503, "connection_limit_reached", "no endpoint had room for the request in time") \
 	CAUSE(CALLS_FULL, "calls_full", 503, "connection_limit_reached", "the proxy asks too many services at once") \
 	CAUSE(GATE_TIMEOUT, "gate_timeout", 504, "http_response_timeout", "what decides about this request did not answer in time") \
 	CAUSE(AUTH_REFUSED, "auth_refused", 403, "", "the service that decides about this request refused it") \

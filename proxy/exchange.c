@@ -96,8 +96,6 @@ static void give_upstream(struct exchange *x, enum move move)
 	struct upstream *u = x->lease.up;
 
 	x->lease.up = NULL;
-	if (move != MOVE_RETRY)	/* then it is aimed at the next already */
-		lease_uncount(&x->lease);
 	if (move == MOVE_UPSTREAM_END || x->up_whole)
 		pool_put(u);	/* who looks whether it can be used again */
 	else
@@ -117,7 +115,7 @@ void exchange_move(struct exchange *x, enum move move)
 		ttl_unlink(&x->pause);
 	if (give & HOLD_GATE)
 		gate_leave(x);
-	if ((give & HOLD_PLACE) && x->lease.pool)
+	if ((give & HOLD_PLACE) && lease_waits(&x->lease))
 		pool_leave(&x->lease);
 	if (give & HOLD_UPSTREAM)
 		give_upstream(x, move);
@@ -218,14 +216,21 @@ static void note_for_log(struct exchange *x, const struct head *h)
 
 /* --- dispatch --- */
 
+static void queued(struct exchange *x)
+{
+	exchange_move(x, MOVE_QUEUE);
+	if (x->client->t.flags & CONN_BROKEN)	/* its reset came with the request, and no event will tell of it again */
+		exchange_cut(x, CAUSE_CLIENT_LEFT);
+}
+
 void exchange_dispatch(struct exchange *x)
 {
 	enum cause cause = pool_get(&x->lease);
 
 	if (cause != CAUSE_NONE)
 		retrying_lost(x, cause);
-	else if (x->phase == PHASE_NEW && x->lease.pool)
-		exchange_move(x, MOVE_QUEUE);
+	else if (x->phase == PHASE_NEW && lease_waits(&x->lease))
+		queued(x);
 }
 
 static void leased(struct lease *l, struct upstream *u, bool kept)
@@ -427,8 +432,28 @@ static void upstream_timeout(struct lease *l)
 		retrying_lost(x, request_pending(x) ? CAUSE_SEND_TIMEOUT : CAUSE_FIRST_BYTE_TIMEOUT);
 }
 
+/* Nothing more of its body is read while it waits. */
+static size_t holds(const struct lease *l)
+{
+	const struct exchange *x = (const struct exchange *)l;
+
+	return EXCHANGE_SIZE + arena_heap(&x->arena) + buf_heap(x->in) + buf_heap(x->to_up) + buf_heap(x->replay) +
+	       (x->spare ? arena_heap(&x->spare->arena) + buf_heap(x->spare->body) : 0);
+}
+
+static const struct endpoint_tried *tried(const struct lease *l)
+{
+	return &((const struct exchange *)l)->tried;
+}
+
+static bool aimed(struct lease *l, const struct endpoint *before)
+{
+	return routing_aimed((struct exchange *)l, before);
+}
+
 static const struct lease_ops lease_ops = {
 	.leased = leased, .failed = connect_failed, .event = upstream_event, .timeout = upstream_timeout,
+	.holds = holds, .tried = tried, .aimed = aimed,
 };
 
 /* --- the end --- */
@@ -436,6 +461,12 @@ static const struct lease_ops lease_ops = {
 static int64_t since(const struct exchange *x, uint64_t then)
 {
 	return then ? (int64_t)(then - x->began_us) : ACCESS_NONE;
+}
+
+/* It waited for any endpoint of its service. */
+static bool never_had_one(const struct exchange *x)
+{
+	return (x->cause == CAUSE_QUEUE_FULL || x->cause == CAUSE_QUEUE_TIMEOUT) && rules_limit(x->lease.service->rules) && !x->sent_again;
 }
 
 static void log_access(const struct exchange *x)
@@ -472,7 +503,7 @@ static void log_access(const struct exchange *x)
 		r.route = route_label(x->route);
 	if (x->lease.service)
 		r.service = service_name(x->lease.service);
-	if (x->lease.endpoint)
+	if (x->lease.endpoint && !never_had_one(x))
 		r.endpoint = pool_text(x->w, x->lease.endpoint, endpoint);
 	access_write(&r);
 }
@@ -483,7 +514,7 @@ void exchange_finish(struct exchange *x)
 	struct conn *c = x->client;
 	enum client_fate fate = CLIENT_LINGER;
 
-	CHECK(x->phase == PHASE_DONE && !x->lease.up && !x->lease.pool);
+	CHECK(x->phase == PHASE_DONE && !x->lease.up && !lease_waits(&x->lease));
 	if (log_access_on())
 		log_access(x);
 	if (x->request == DIR_DONE)

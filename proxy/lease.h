@@ -2,7 +2,7 @@
  *
  * All that the pool knows of those who use its connections.  An exchange is one; so is whatever
  * else asks an origin something.  Embedded by its owner, who is told of what happens by `ops`.
- * It is in one of three conditions: without a connection, waiting for one (`pool` is set), or
+ * It is in one of three conditions: without a connection, waiting for one (lease_waits), or
  * with one (`up` is set). */
 #ifndef THIMBLE_PROXY_LEASE_H
 #define THIMBLE_PROXY_LEASE_H
@@ -14,6 +14,7 @@
 #include "proxy/conn.h"
 
 struct lease;
+struct pending;
 struct pool;
 
 struct lease_ops {
@@ -25,6 +26,12 @@ struct lease_ops {
 	void (*event)(struct lease *l);
 	/* The connection's time-out ran out. */
 	void (*timeout)(struct lease *l);
+	/* Bytes that it holds while it waits. */
+	size_t (*holds)(const struct lease *l);
+	/* Endpoints that it was tried with. */
+	const struct endpoint_tried *(*tried)(const struct lease *l);
+	/* While it waited it was aimed at another endpoint than `before` (lent).  False: no memory.  May be NULL. */
+	bool (*aimed)(struct lease *l, const struct endpoint *before);
 };
 
 struct lease {
@@ -36,21 +43,24 @@ struct lease {
 					 * become free; NULL: it has a time-out of its own */
 	struct upstream *up;		/* borrowed: the connection */
 	struct pool *pool;		/* borrowed: waits there, and */
-	struct upstream *waits_on;	/* borrowed: behind which connect; NULL: in pool->waiting */
+	union {
+		struct upstream *waits_on;	/* borrowed: behind which connect; NULL: in pool->waiting */
+		struct pending *pending;	/* borrowed, when it waits in no pool: waits for the service, see slots.c */
+	};
 	uint32_t key;			/* what the choice of the endpoint goes by, where it is the request's (routing.c); 0: nothing */
 	bool fresh : 1;			/* no kept connection, please */
 	bool hasty : 1;			/* it does not wait for a connection to become free */
 	bool own : 1;			/* one that nobody had before, nor will have after: it is for one client alone */
 	bool careful : 1;		/* what is sent must not be lost: a kept connection is looked at first */
-	bool counted : 1;		/* it is one of endpoint->inflight */
+	bool slot : 1;			/* it is one of endpoint->inflight: while it waits in a pool, or has a connection */
+	bool room : 1;			/* it is one of endpoint->conns: between its slot and its connection */
+	bool again : 1;			/* it is sent again: it waits in front of the others */
 };
 
-/* The endpoint is done with it, though it may still be named. */
-static inline void lease_uncount(struct lease *l)
+/* Waits: in a pool, or for its service. */
+static inline bool lease_waits(const struct lease *l)
 {
-	if (l->counted)
-		atomic_fetch_sub_explicit(&l->endpoint->inflight, 1, memory_order_relaxed);
-	l->counted = false;
+	return l->pool || l->pending;
 }
 
 /* Whose connection is asked for from now on; NULL at the end. */
@@ -58,11 +68,7 @@ static inline void lease_aim(struct lease *l, struct endpoint *e)
 {
 	struct endpoint *before = l->endpoint;
 
-	lease_uncount(l);
 	l->endpoint = e ? endpoint_ref(e) : NULL;
-	if (e)
-		atomic_fetch_add_explicit(&e->inflight, 1, memory_order_relaxed);
-	l->counted = e != NULL;
 	endpoint_unref(before);
 }
 

@@ -4,20 +4,28 @@
  * POOLED (in the newest..oldest list, time-out upstream_idle) or LEASED (a lease has it).
  *
  * A waiting lease is in exactly one queue: that of a connecting connection
- * (l->waits_on) or, when none may be opened, pool->waiting.  Either way it gets the first
- * connection that becomes free: whoever frees or opens one only marks the pool dirty, and
- * pool_hand_out, once a turn, brings the two together.  So nothing here runs an exchange
- * from inside another, and order is by arrival. */
+ * (l->waits_on) or, when that has come up for another, or no descriptor is left, pool->waiting.  Either
+ * way it gets the first connection that becomes free: whoever frees or opens one only marks the pool
+ * dirty, and pool_hand_out, once a turn, brings the two together.  So nothing here runs an exchange
+ * from inside another, and order is by arrival.  Who waits here has its slot; those that have none
+ * wait for the service (slots.c).
+ *
+ * Connections are counted in the endpoint, over all workers, from before they connect until they are closed.  One that
+ * is idle while another worker waits for it is closed, so that the other can open one. */
 #include "proxy/pool.h"
 
 #include <string.h>
 
+#include "dispatch/slot.h"
 #include "health/verdict.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "lib/net/socket.h"
 #include "proxy/handshake.h"
 #include "proxy/log.h"
+#include "proxy/lot.h"
+#include "proxy/server.h"
+#include "proxy/slots.h"
 #include "proxy/tls.h"
 #include "proxy/worker.h"
 
@@ -106,6 +114,7 @@ static void note_failed(struct pool *p, enum cause cause)
 	COUNT(p->w, connects_failed);
 	if (!verdict_connect_failed(p->endpoint))
 		return;
+	slots_stir(p->w, p->endpoint);
 	LOG_RATE(LEVEL_WARN, "endpoint %s: %s", endpoint_text(p->endpoint, text).p, causes[cause].text.p);
 	ttl_link(&p->w->pool_ttl, p->w->list.avoid, &p->link, p->w->now_ms);
 }
@@ -113,6 +122,7 @@ static void note_failed(struct pool *p, enum cause cause)
 void pool_avoid_over(struct pool *p)
 {
 	verdict_retry(p->endpoint);
+	slots_stir(p->w, p->endpoint);
 	pool_dirty(p);
 }
 
@@ -148,6 +158,7 @@ static void upstream_close(struct upstream *u)
 	p->conns--;
 	pool_dirty(p);
 	conn_close(p->w, &u->c, false);
+	slots_give_conn(p->w, p->endpoint);
 }
 
 static void kept_close(struct upstream *u)
@@ -187,6 +198,66 @@ static void lease(struct lease *l, struct upstream *u, bool kept)
 	l->ops->leased(l, u, kept);
 }
 
+/* --- slots --- */
+
+/* A connection that nobody here needs now, and another worker does. */
+static bool wanted(const struct pool *p)
+{
+	return slot_waited(p->endpoint) && lot_wants(p->w->server->lot, p->endpoint, p->w->index);
+}
+
+bool pool_has(const struct lease *l, const struct endpoint *e)
+{
+	const struct pool *p = e->index < l->w->n_pools ? l->w->pools[e->index] : NULL;
+
+	return p && p->newest;
+}
+
+/* A kept connection for `l`: those that have ended meanwhile are closed. */
+static bool has_kept(struct pool *p, const struct lease *l)
+{
+	while (!l->fresh && !l->own && p->newest) {
+		if (kept_usable(p->newest, l->careful))
+			return true;
+		kept_close(p->newest);
+	}
+	return false;
+}
+
+bool pool_reserve(struct lease *l)
+{
+	uint32_t max = l->service->rules->max_connections;
+	struct pool *p;
+
+	if (!max)
+		return true;
+	p = pool_of(l->w, l->endpoint);
+	if (!p)
+		return false;
+	if (has_kept(p, l))
+		return true;
+	l->room = slot_take_conn(p->endpoint, max);
+	if (!l->room && p->oldest) {	/* it takes the place of one that it cannot use */
+		struct upstream *u = p->oldest;
+
+		kept_unlink(u);
+		p->conns--;
+		conn_close(p->w, &u->c, false);
+		l->room = true;
+	}
+	if (!l->room)
+		pool_dirty(p);
+	return l->room;
+}
+
+void pool_unreserve(struct lease *l)
+{
+	if (l->room)
+		slots_give_conn(l->w, l->endpoint);
+	l->room = false;
+	slots_give(l, l->endpoint);
+}
+
 /* --- connecting --- */
 
 static void connecting_unlink(struct upstream *u)
@@ -214,7 +285,7 @@ static void connecting_link(struct upstream *u)
 	worker_wait(u->c.peer.pool->w, &u->c, u->c.peer.pool->w->list.connect);
 }
 
-static enum cause connect_new(struct pool *p, bool own, struct upstream **out)
+static enum cause connect_fd(struct pool *p, struct lease *l, struct upstream **out)
 {
 	struct endpoint_address e = endpoint_address_of(p->endpoint);
 	struct socket_address a;
@@ -223,8 +294,6 @@ static enum cause connect_new(struct pool *p, bool own, struct upstream **out)
 	bool done;
 	int fd;
 
-	if (!worker_may_open(p->w, true))
-		return CAUSE_NO_DESCRIPTORS;
 	if (e.family == ENDPOINT_UNIX) {
 		if (socket_address_unix(&a, e.path) != OK)
 			return CAUSE_CONNECT_FAILED;
@@ -241,12 +310,28 @@ static enum cause connect_new(struct pool *p, bool own, struct upstream **out)
 	if (!u)
 		return CAUSE_NO_MEMORY;
 	COUNT(p->w, connects);
-	u->c.t.more = own ? CONN_OWN : 0;
+	u->c.t.more = l->own ? CONN_OWN : 0;
 	u->c.peer.pool = p;
 	p->conns++;
 	connecting_link(u);
 	*out = u;
 	return CAUSE_NONE;
+}
+
+/* With the room that `l` has for it, or without any limit. */
+static enum cause connect_new(struct pool *p, struct lease *l, struct upstream **out)
+{
+	enum cause cause;
+
+	if (!worker_may_open(p->w, true))
+		return CAUSE_NO_DESCRIPTORS;
+	if (!l->room)
+		slot_take_conn(p->endpoint, 0);
+	l->room = false;
+	cause = connect_fd(p, l, out);
+	if (cause != CAUSE_NONE)
+		slots_give_conn(p->w, p->endpoint);
+	return cause;
 }
 
 /* Whether there will be a descriptor in the next turn that there is not now: for a kept connection, of any pool,
@@ -268,27 +353,29 @@ static enum err wait_behind(struct lease *l, struct pool *p, struct upstream *u)
 
 	if (err != OK)
 		return err;
+	if (l->room)
+		slots_give_conn(w, p->endpoint);
+	l->room = false;
 	l->pool = p;
 	l->waits_on = u;
 	if (l->clock && u)
 		worker_wait_end(l->clock);	/* the connect has its own time-out */
 	else if (l->clock)
-		worker_wait(w, l->clock, w->list.connect);
+		worker_wait(w, l->clock, w->list.queue);
 	return OK;
-}
-
-bool pool_full(struct worker *w, const struct endpoint *e, unsigned max)
-{
-	const struct pool *p = e->index < w->n_pools ? w->pools[e->index] : NULL;
-
-	return p && !p->newest && p->conns >= max;
 }
 
 void pool_leave(struct lease *l)
 {
-	struct slotq *q = l->waits_on ? &l->waits_on->u.queue : &l->pool->waiting;
+	struct pool *p = l->pool;
+	struct slotq *q;
 	struct lease **at;
 
+	if (!p) {
+		slots_leave(l);
+		return;
+	}
+	q = l->waits_on ? &l->waits_on->u.queue : &p->waiting;
 	for (uint32_t i = 0; i < slotq_len(q); i++) {
 		at = slotq_at(q, i, ITEM);
 		if (*at == l) {
@@ -296,11 +383,12 @@ void pool_leave(struct lease *l)
 			break;
 		}
 	}
-	pool_dirty(l->pool);
+	pool_dirty(p);
 	l->pool = NULL;
 	l->waits_on = NULL;
 	if (l->clock)
 		worker_wait_end(l->clock);
+	slots_give(l, p->endpoint);
 }
 
 /* Takes the oldest out of a queue; NULL when it is empty. */
@@ -332,31 +420,24 @@ static struct lease *next_waiting(struct pool *p)
 	return l;
 }
 
-enum cause pool_get(struct lease *l)
+static enum cause ask(struct lease *l)
 {
-	unsigned max = l->service->rules->max_connections;
 	struct pool *p = pool_of(l->w, l->endpoint);
 	struct upstream *u = NULL;
 	enum cause cause;
 
 	if (!p)
 		return CAUSE_NO_MEMORY;
-	while (!l->fresh && !l->own && (u = p->newest)) {
-		if (kept_usable(u, l->careful)) {
-			kept_unlink(u);
-			lease(l, u, u->c.t.flags & CONN_SERVED);
-			return CAUSE_NONE;
-		}
-		kept_close(u);
+	if (has_kept(p, l)) {
+		u = p->newest;
+		kept_unlink(u);
+		lease(l, u, u->c.t.flags & CONN_SERVED);
+		return CAUSE_NONE;
 	}
-	if (max && p->conns >= max && (l->fresh || l->own) && p->oldest)
-		kept_close(p->oldest);
-	if (max && p->conns >= max) {
-		u = NULL;
-	} else if (p->n_connecting >= POOL_CONNECTING_MAX) {
+	if (p->n_connecting >= POOL_CONNECTING_MAX) {
 		u = l->hasty ? NULL : p->connecting;
 	} else {
-		cause = connect_new(p, l->own, &u);
+		cause = connect_new(p, l, &u);
 		if (cause != CAUSE_NONE)
 			pool_dirty(p);
 		/* without a descriptor it waits for one, or for one of the connections that there are */
@@ -375,24 +456,68 @@ enum cause pool_get(struct lease *l)
 	}
 }
 
+enum cause pool_ask(struct lease *l)
+{
+	enum cause cause = ask(l);
+
+	if (cause != CAUSE_NONE)
+		pool_unreserve(l);
+	return cause;
+}
+
+enum cause pool_get(struct lease *l)
+{
+	if (rules_limit(l->service->rules))
+		return slots_get(l);
+	if (slot_counted(l->endpoint))
+		l->slot = slot_take(l->endpoint, 0, true);
+	return pool_ask(l);
+}
+
+/* The lease that had it is done with the endpoint, too: what becomes free is told once. */
+static void leased_close(struct upstream *u)
+{
+	struct lease *l = u->c.work.lease;
+	struct pool *p = u->c.peer.pool;
+
+	p->conns--;
+	pool_dirty(p);
+	conn_close(p->w, &u->c, false);
+	if (l->slot)
+		atomic_fetch_sub_explicit(&p->endpoint->conns, 1, memory_order_seq_cst);
+	else
+		slots_give_conn(p->w, p->endpoint);
+	slots_give(l, p->endpoint);
+}
+
 void pool_put(struct upstream *u)
 {
+	struct lease *l = u->c.work.lease;
+	struct pool *p = u->c.peer.pool;
+
 	u->c.t.flags |= CONN_SERVED;
 	worker_wait_end(&u->c);
 	if (u->c.t.type == TRANSPORT_TLS)
-		handshake_park(u->c.peer.pool->w, &u->c);
-	if ((u->c.t.more & CONN_OWN) || !kept_usable(u, false) || u->c.peer.pool->w->draining || !endpoint_used(u->c.peer.pool->endpoint)) {
-		upstream_close(u);
+		handshake_park(p->w, &u->c);
+	if ((u->c.t.more & CONN_OWN) || !kept_usable(u, false) || p->w->draining || !endpoint_used(p->endpoint) || wanted(p)) {
+		leased_close(u);
 		return;
 	}
 	kept_link(u);
-	if (slotq_len(&u->c.peer.pool->waiting) || u->c.peer.pool->connecting)
-		pool_dirty(u->c.peer.pool);
+	if (slotq_len(&p->waiting) || p->connecting)
+		pool_dirty(p);
+	slots_give(l, p->endpoint);
 }
 
 void pool_discard(struct upstream *u)
 {
-	upstream_close(u);
+	leased_close(u);
+}
+
+void pool_spare(struct pool *p)
+{
+	if (p->oldest)
+		kept_close(p->oldest);
 }
 
 /* Everybody behind this connect hears that it failed. */
@@ -405,8 +530,10 @@ static void connect_failed(struct upstream *u, enum cause cause)
 	connecting_unlink(u);
 	note_failed(p, cause);
 	upstream_close(u);
-	while ((l = pop(p, &queue)))
+	while ((l = pop(p, &queue))) {
+		slots_give(l, p->endpoint);
 		l->ops->failed(l, cause);
+	}
 }
 
 static void connected(struct upstream *u)
@@ -416,21 +543,27 @@ static void connected(struct upstream *u)
 	struct lease *l, *first;
 	char text[ENDPOINT_TEXT_MAX];
 
-	if (verdict_connected(p->endpoint))
+	if (verdict_connected(p->endpoint)) {
 		LOG_RATE(LEVEL_INFO, "endpoint %s is up again", endpoint_text(p->endpoint, text).p);
+		slots_stir(p->w, p->endpoint);
+	}
 	socket_receive_small(u->c.t.fd, &p->w->settings->socket);
 	connecting_unlink(u);
 	first = pop(p, &queue);
 	while ((l = pop(p, &queue)))	/* they wait for any connection from now on */
-		if (wait_behind(l, p, NULL) != OK)
+		if (wait_behind(l, p, NULL) != OK) {
+			slots_give(l, p->endpoint);
 			l->ops->failed(l, CAUSE_QUEUE_FULL);
+		}
 	pool_dirty(p);
 	if (first)
 		lease(first, u, false);
-	else if (u->c.t.more & CONN_OWN)
+	else if ((u->c.t.more & CONN_OWN) || wanted(p))
 		upstream_close(u);	/* whoever it was for has left, and it would be of no use to others */
 	else
 		kept_link(u);
+	if (!first && p->w->pending)
+		p->w->look = true;
 }
 
 /* The handshake with the endpoint has taken a step. */
@@ -474,19 +607,30 @@ void pool_timeout(struct upstream *u)
 		connect_failed(u, CAUSE_CONNECT_TIMEOUT);
 }
 
+/* A connection is opened for one that waited in pool->waiting, or it waits for the service from now on. */
+static void open_for(struct pool *p, struct lease *l)
+{
+	struct upstream *u;
+	enum cause cause;
+
+	if (!pool_reserve(l)) {
+		cause = slots_wait_again(l, p->endpoint);
+	} else {
+		cause = connect_new(p, l, &u);
+		if (cause == CAUSE_NONE && wait_behind(l, p, u) != OK)
+			cause = CAUSE_NO_MEMORY;
+		if (cause != CAUSE_NONE)
+			pool_unreserve(l);
+	}
+	if (cause != CAUSE_NONE)
+		l->ops->failed(l, cause);
+}
+
 /* Those in pool->waiting for whom a connection may be opened.  True: there will be room for more in the next turn. */
 static bool open_for_waiting(struct pool *p)
 {
-	struct lease **first, *l;
-	struct upstream *u;
-	enum cause cause;
-	unsigned max;
-
-	while ((first = slotq_at(&p->waiting, 0, ITEM))) {
-		max = (*first)->service->rules->max_connections;
-		if ((*first)->own && max && p->conns >= max && p->oldest)
-			kept_close(p->oldest);
-		if ((max && p->conns >= max) || p->n_connecting >= POOL_CONNECTING_MAX)
+	while (slotq_len(&p->waiting)) {
+		if (p->n_connecting >= POOL_CONNECTING_MAX)
 			return false;
 		if (!worker_may_open(p->w, true)) {
 			if (room_soon(p->w))
@@ -495,12 +639,7 @@ static bool open_for_waiting(struct pool *p)
 			if (p->conns)
 				return false;
 		}
-		l = pop(p, &p->waiting);
-		cause = connect_new(p, l->own, &u);
-		if (cause == CAUSE_NONE && wait_behind(l, p, u) != OK)
-			cause = CAUSE_NO_MEMORY;
-		if (cause != CAUSE_NONE)
-			l->ops->failed(l, cause);
+		open_for(p, pop(p, &p->waiting));
 	}
 	return false;
 }

@@ -18,7 +18,7 @@ struct pool {
 	struct tls_resume resume;	/* owned: the session that the next connection tries to resume */
 	struct upstream *newest, *oldest;	/* CONN_POOLED */
 	struct upstream *connecting;	/* CONN_CONNECTING, the longest first */
-	struct slotq waiting;		/* of struct lease *: no connection may be opened for them */
+	struct slotq waiting;		/* of struct lease *, which have slots: for any connection, or a descriptor */
 	unsigned conns, n_connecting;
 	struct pool *next_dirty;	/* the worker's list */
 	bool dirty;
@@ -29,23 +29,35 @@ struct pool {
 };
 
 /* Gives `l`, whose endpoint, service and wishes are set, a connection: it has one (ops->leased was
- * called), or it waits for one (l->pool is set), or neither, and the cause is returned.  At most
- * the service's max_connections are opened to the endpoint. */
+ * called), or it waits (lease_waits), here or for its service, or neither, and the cause is returned.  The
+ * limits of the service are kept. */
 enum cause pool_get(struct lease *l) MUST_USE;
 
 /* endpoint_text of `e`; borrowed until the end of the turn, or made in `text`. */
 struct str pool_text(const struct worker *w, const struct endpoint *e, char text[ENDPOINT_TEXT_MAX]);
 
-/* All `max` connections of a worker to `e` are busy. */
-bool pool_full(struct worker *w, const struct endpoint *e, unsigned max);
-
-/* Takes one that waits out of its queue. */
+/* Takes one that waits out of its queue, and its slot from it. */
 void pool_leave(struct lease *l);
 
-/* Takes a leased connection back for another lease. */
+/* Takes a leased connection back for another lease; its lease has no slot any more. */
 void pool_put(struct upstream *u);
-/* Closes a leased connection. */
+/* Closes a leased connection; its lease has no slot any more. */
 void pool_discard(struct upstream *u);
+
+/* --- for slots.c --- */
+
+/* Whether there is a kept connection to `e` that `l` could have, or have closed. */
+bool pool_has(const struct lease *l, const struct endpoint *e);
+/* When the connections of its service are limited: makes sure of one to l->endpoint, kept or to be opened (l->room). */
+bool pool_reserve(struct lease *l) MUST_USE;
+/* Gives that and its slot back. */
+void pool_unreserve(struct lease *l);
+/* Then: as pool_get, but for what is reserved.  When that gives a cause nothing is reserved, and it has no slot. */
+enum cause pool_ask(struct lease *l) MUST_USE;
+/* Closes the kept connection that was not used for longest. */
+void pool_spare(struct pool *p);
+
+/* --- for the worker --- */
 
 /* `events` (lib/net/loop.h) on a connection that no lease has: its connect ended, or a kept one did. */
 void pool_event(struct upstream *u, unsigned events);

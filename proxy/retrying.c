@@ -159,6 +159,7 @@ static void again(struct exchange *x, uint32_t wait_ms)
 
 	COUNT(w, retries);
 	x->sent_again++;
+	x->lease.again = true;
 	x->no_retry = RETRY_WHY_NONE;
 	x->first_us = 0;
 	if (wait_ms)

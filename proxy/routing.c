@@ -10,8 +10,8 @@
 #include "proxy/affinity.h"
 #include "proxy/forward.h"
 #include "proxy/peer.h"
-#include "proxy/pool.h"
 #include "proxy/retrying.h"
+#include "proxy/slots.h"
 
 /* --- the route --- */
 
@@ -164,39 +164,57 @@ static bool may_upgrade(const struct exchange *x, struct str protocol)
 
 /* --- choosing an endpoint --- */
 
-/* An endpoint whose connections are all busy makes the request wait: another one is taken, if there is one that is up
- * and has room. */
-static struct endpoint *prefer_free(const struct lease *l, struct endpoint *first, struct endpoint_tried passed)
+static bool has_room(void *lease, const struct endpoint *e)
 {
-	unsigned max = l->service->rules->max_connections;
-	uint32_t n = service_set(l->service)->n;
-	struct endpoint *e = first;
+	return slots_room(lease, e, false);
+}
 
-	for (uint32_t i = 1; i < n && i < ENDPOINT_TRIED_MAX; i++) {
-		if (!pool_full(l->w, e, max))
-			break;
-		endpoint_tried_add(&passed, e);
-		e = balance_pick(&l->w->balance, l->service, l->key, &passed);
-	}
-	return endpoint_up(e) && !pool_full(l->w, e, max) ? e : first;
+static bool has_room_for_waiter(void *lease, const struct endpoint *e)
+{
+	return slots_room(lease, e, true);
+}
+
+/* Why there is no endpoint at all. */
+static enum cause nobody(const struct service *s)
+{
+	return s->named && !service_set(s)->n ? CAUSE_UNRESOLVED : CAUSE_NO_ENDPOINT;
 }
 
 enum cause routing_pick(struct lease *l, const struct endpoint_tried *tried)
 {
-	struct endpoint *e = balance_pick(&l->w->balance, l->service, l->key, tried);
+	struct endpoint *e = balance_pick(&l->w->balance, l->service, l->key, tried), *other;
 
-	if (e && l->service->rules->max_connections)
-		e = prefer_free(l, e, *tried);
 	if (!e)
-		return l->service->named && !service_set(l->service)->n ? CAUSE_UNRESOLVED : CAUSE_NO_ENDPOINT;
+		return nobody(l->service);
+	if (rules_limit(l->service->rules) && !has_room(l, e)) {	/* it would have to wait */
+		other = balance_free(&l->w->balance, l->service, l->key, tried, has_room, l);
+		e = other ? other : e;
+	}
 	lease_aim(l, e);
 	return CAUSE_NONE;
+}
+
+struct endpoint *routing_free(struct lease *l, const struct endpoint_tried *tried, enum cause *cause)
+{
+	struct endpoint *e = balance_pick(&l->w->balance, l->service, l->key, tried);
+
+	*cause = e ? CAUSE_NONE : nobody(l->service);
+	if (!e || has_room_for_waiter(l, e))
+		return e;
+	return balance_free(&l->w->balance, l->service, l->key, tried, has_room_for_waiter, l);
 }
 
 bool routing_pick_other(struct lease *l, struct endpoint_tried *tried)
 {
 	endpoint_tried_add(tried, l->endpoint);
+	l->again = true;
 	return tried->n < ROUTING_TRIES && tried->n < service_set(l->service)->n && routing_pick(l, tried) == CAUSE_NONE;
+}
+
+/* What Host says of `e`, where it says anything of it. */
+static struct str host_of(const struct endpoint *e, char text[ENDPOINT_TEXT_MAX])
+{
+	return e->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(e, text);
 }
 
 struct str routing_host(const struct lease *l, struct str authority, char text[ENDPOINT_TEXT_MAX])
@@ -207,8 +225,30 @@ struct str routing_host(const struct lease *l, struct str authority, char text[E
 		return l->service->rules->host_literal;
 	if (rule != SERVICE_HOST_ENDPOINT && authority.n)
 		return authority;
-	/* also for an HTTP/1.0 client that names no host */
-	return l->endpoint->family == ENDPOINT_UNIX ? STR("localhost") : endpoint_text(l->endpoint, text);
+	return host_of(l->endpoint, text);	/* also for an HTTP/1.0 client that names no host */
+}
+
+bool routing_aimed(struct exchange *x, const struct endpoint *before)
+{
+	char old_text[ENDPOINT_TEXT_MAX], text[ENDPOINT_TEXT_MAX];
+	struct str old = host_of(before, old_text), new = host_of(x->lease.endpoint, text);
+	char *p, *head;
+	size_t n;
+
+	if (x->lease.service->rules->host != SERVICE_HOST_ENDPOINT || x->route->spec->host.n)
+		return true;
+	/* the Host line, which the codec puts first, names the endpoint */
+	p = memmem(x->head.p + x->preface, x->head.n - x->preface, "\r\nHost: ", 8);
+	CHECK(p && str_starts((struct str){ p + 8, x->head.n - (size_t)(p + 8 - x->head.p) }, old));
+	n = (size_t)(p + 8 - x->head.p);
+	head = arena_alloc(&x->arena, x->head.n - old.n + new.n);
+	if (!head)
+		return false;
+	memcpy(head, x->head.p, n);
+	memcpy(head + n, new.p, new.n);
+	memcpy(head + n + new.n, p + 8 + old.n, x->head.n - n - old.n);
+	x->head = (struct str){ head, x->head.n - old.n + new.n };
+	return true;
 }
 
 static bool takes_new(const struct service_endpoint *e)
@@ -232,28 +272,6 @@ bool routing_untried(const struct exchange *x)
 	return up ? untried_up : untried;
 }
 
-/* The Host line, which the codec puts first, named `last`, and names the endpoint that it is now.  False: no memory. */
-static bool rename_host(struct exchange *x, struct endpoint *last)
-{
-	struct lease before_lease = { .service = x->lease.service, .endpoint = last };
-	char before_text[ENDPOINT_TEXT_MAX], text[ENDPOINT_TEXT_MAX];
-	struct str old = routing_host(&before_lease, (struct str){0}, before_text);
-	struct str new = routing_host(&x->lease, (struct str){0}, text);
-	char *p = memmem(x->head.p + x->preface, x->head.n - x->preface, "\r\nHost: ", 8), *head;
-	size_t before;
-
-	CHECK(p && str_starts((struct str){ p + 8, x->head.n - (size_t)(p + 8 - x->head.p) }, old));
-	before = (size_t)(p + 8 - x->head.p);
-	head = arena_alloc(&x->arena, x->head.n - old.n + new.n);
-	if (!head)
-		return false;
-	memcpy(head, x->head.p, before);
-	memcpy(head + before, new.p, new.n);
-	memcpy(head + before + new.n, p + 8 + old.n, x->head.n - before - old.n);
-	x->head = (struct str){ head, x->head.n - old.n + new.n };
-	return true;
-}
-
 enum cause routing_next_endpoint(struct exchange *x)
 {
 	struct endpoint *last = endpoint_ref(x->lease.endpoint);
@@ -264,8 +282,7 @@ enum cause routing_next_endpoint(struct exchange *x)
 		x->tried.n = 0;	/* once more round, but not the same again at once */
 	endpoint_tried_add(&x->tried, last);
 	cause = routing_pick(&x->lease, &x->tried);
-	if (cause == CAUSE_NONE && x->lease.endpoint != last && x->lease.service->rules->host == SERVICE_HOST_ENDPOINT &&
-	    !x->route->spec->host.n && !rename_host(x, last)) {
+	if (cause == CAUSE_NONE && x->lease.endpoint != last && !routing_aimed(x, last)) {
 		lease_aim(&x->lease, last);	/* whom the head that there is names */
 		cause = CAUSE_NO_MEMORY;
 	}

@@ -31,6 +31,13 @@ enum cause routing_pick(struct lease *l, const struct endpoint_tried *tried) MUS
 /* The same after l->endpoint was tried in vain, which is added to `tried`; false when no more are to be tried. */
 bool routing_pick_other(struct lease *l, struct endpoint_tried *tried) MUST_USE;
 
+/* For one that waited: the endpoint to give it, among those that have room for it now.  NULL: none has, or (*cause) none ever
+ * will.  Lent until the end of the turn. */
+struct endpoint *routing_free(struct lease *l, const struct endpoint_tried *tried, enum cause *cause) MUST_USE;
+
+/* x->lease was aimed at another endpoint than `before`: so is x->head.  False: no memory. */
+bool routing_aimed(struct exchange *x, const struct endpoint *before) MUST_USE;
+
 /* The Host that l->endpoint sees, by the rule of its service, of a request for `authority`; borrowed, or made in `text`. */
 struct str routing_host(const struct lease *l, struct str authority, char text[ENDPOINT_TEXT_MAX]);
 

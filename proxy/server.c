@@ -23,8 +23,10 @@
 #include "lib/base/mem.h"
 #include "proxy/grace.h"
 #include "proxy/log.h"
+#include "proxy/lot.h"
 #include "proxy/names.h"
 #include "proxy/settings.h"
+#include "proxy/slots.h"
 #include "proxy/tls.h"
 #include "proxy/worker.h"
 
@@ -503,6 +505,7 @@ static void clean_up(struct main *m)
 		worker_free(m->workers[i]);
 	mem_free(m->workers);
 	names_free(m->names);
+	lot_free(m->server.lot);
 	grace_free(m->server.grace);
 	snapshot_unref(m->snapshot);
 	endpoint_table_free(m->endpoints);
@@ -532,9 +535,12 @@ enum server_exit server_run(struct conf *c, const char *hint)
 	c = NULL;
 	mem_trim();		/* the tree of a large configuration was most of the heap */
 	m.server.grace = grace_new(&m.server);
-	if (!m.server.grace || !make_workers(&m) || !open_listeners(&m) || !catch_signals(&m))
+	m.server.lot = lot_new(m.settings->workers, slots_tell, &m.server);
+	if (!m.server.grace || !m.server.lot || !make_workers(&m) || !open_listeners(&m) || !catch_signals(&m))
 		goto out;
 	grace_workers(m.server.grace, m.workers, m.n_workers);
+	m.server.workers = m.workers;
+	m.server.n_workers = m.n_workers;
 	if (m.names && names_start(m.names, &m.server) != OK) {
 		log_error("cannot start: out of memory");
 		goto out;

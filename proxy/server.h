@@ -12,8 +12,10 @@ struct conf;
 struct grace;
 struct hasher;
 struct loop;
+struct lot;
 struct rate_table;
 struct tls;
+struct worker;
 
 struct server {
 	struct budget_root budget;
@@ -24,6 +26,9 @@ struct server {
 	_Atomic bool rates_used;	/* there may be some, so that they are to be looked after */
 	struct tls *tls;		/* owned: the TLS of listeners and services; NULL: they have none */
 	struct hasher *hasher;		/* owned; NULL: no route asks for passwords */
+	struct lot *lot;		/* owned: who waits for a slot of an endpoint */
+	struct worker **workers;	/* borrowed */
+	unsigned n_workers;
 	struct grace *grace;		/* owned: what waits until no worker looks at it */
 	struct loop *loop;		/* owned: the main thread's; woken for what is asked of it here */
 };

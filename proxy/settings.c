@@ -153,12 +153,13 @@ struct settings *settings_new(const struct conf *c)
 		.head = clamp32(c->timeouts.head), .handshake = clamp32(c->timeouts.handshake),
 		.body = clamp32(c->timeouts.body),
 		.write = clamp32(c->timeouts.write), .idle = clamp32(c->timeouts.idle),
-		.linger = clamp32(c->timeouts.linger), .connect = clamp32(c->timeouts.connect),
+		.linger = clamp32(c->timeouts.linger), .connect = clamp32(c->timeouts.connect), .queue = clamp32(c->timeouts.queue),
 		.upstream_idle = clamp32(c->timeouts.upstream_idle), .drain = clamp32(c->timeouts.drain),
 		.tunnel = clamp32(c->timeouts.tunnel),
 	};
 	s->replay = clamp32(c->limits.replay);
 	s->queue = clamp32(c->limits.queue);
+	s->waiting = c->limits.waiting;
 	s->rate_memory = c->limits.rate_memory;
 	s->handshakes = c->limits.handshakes;
 	s->calls = c->limits.calls;
@@ -222,7 +223,7 @@ static void balance_of(struct rules *r, const struct conf_balance *c)
 static struct rules rules_of(const struct conf_service *c)
 {
 	struct rules r = {
-		.max_connections = c->max_connections,
+		.max_connections = c->max_connections, .max_requests = c->max_requests,
 		.retry_ratio = c->retry_budget.ratio, .retry_floor = (uint16_t)c->retry_budget.min_per_second,
 	};
 

@@ -44,7 +44,7 @@ struct listener {
 
 struct timeouts {	/* milliseconds; 0: none, where the configuration allows that */
 	uint32_t head, handshake, body, write, idle, linger;
-	uint32_t connect, upstream_idle, drain, tunnel;
+	uint32_t connect, queue, upstream_idle, drain, tunnel;
 };
 
 struct settings {
@@ -59,6 +59,7 @@ struct settings {
 	unsigned hasher_threads;	/* that look at passwords; 0: no route asks for any */
 	size_t compress;		/* bytes of all encoders of a worker */
 	uint32_t queue;		/* bytes of one dispatch queue */
+	uint64_t waiting;	/* bytes of the requests that wait for one service, in a worker */
 	size_t rate_memory;	/* bytes of all buckets of rate limits */
 	uint32_t handshakes;	/* TLS handshakes under way in one worker; more wait */
 	uint32_t calls;		/* requests of our own under way in one worker */

@@ -39,7 +39,7 @@ static void end(struct stream *s, enum cause cause)
 		COUNT(w, cause[cause]);
 	s->cause = (uint8_t)cause;
 	s->phase = STREAM_DONE;
-	if (s->lease.pool)
+	if (lease_waits(&s->lease))
 		pool_leave(&s->lease);
 	if (u) {
 		s->lease.up = NULL;
@@ -205,8 +205,20 @@ static void upstream_timeout(struct lease *l)
 	CHECK(false);	/* its connection has none */
 }
 
+static size_t holds(const struct lease *l)
+{
+	const struct stream *s = (const struct stream *)l;
+
+	return sizeof *s + buf_heap(s->to_up) + buf_heap(s->name);
+}
+
+static const struct endpoint_tried *tried(const struct lease *l)
+{
+	return &((const struct stream *)l)->u.tried;
+}
+
 static const struct lease_ops lease_ops = {
-	.leased = leased, .failed = failed, .event = upstream_event, .timeout = upstream_timeout,
+	.leased = leased, .failed = failed, .event = upstream_event, .timeout = upstream_timeout, .holds = holds, .tried = tried,
 };
 
 /* --- from begin to end --- */
@@ -256,6 +268,8 @@ void stream_begin(struct worker *w, struct conn *c, struct service *service, str
 		end(s, cause);
 	else
 		dispatch(s);
+	if (s->phase == STREAM_WAITS && was_reset(c))	/* and no event will tell of it again */
+		end(s, CAUSE_CLIENT_LEFT);
 }
 
 static void log_client(struct access_record *r, const struct worker *w, const struct conn *c)
@@ -310,7 +324,7 @@ void stream_finish(struct stream *s)
 {
 	struct worker *w = s->lease.w;
 
-	CHECK(s->phase == STREAM_DONE && !s->lease.up && !s->lease.pool);
+	CHECK(s->phase == STREAM_DONE && !s->lease.up && !lease_waits(&s->lease));
 	if (log_access_on())
 		log_access(s);
 	if (s->connected) {

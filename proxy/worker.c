@@ -1,6 +1,6 @@
 /* worker: one thread's turn.
  *
- *   poll, and visit what is woken -> letters -> time-outs -> hand out connections
+ *   poll, and visit what is woken -> letters -> time-outs -> hand out slots, connections
  *        -> visit what is ready -> run calls -> finish exchanges -> bury connections
  *
  * Time is read once, when the poll returns.  What an event names stays valid to the end of the
@@ -32,6 +32,7 @@
 #include "proxy/pool.h"
 #include "proxy/retrying.h"
 #include "proxy/server.h"
+#include "proxy/slots.h"
 #include "proxy/stream.h"
 #include "health/verdict.h"
 
@@ -229,7 +230,7 @@ static int64_t next_wait(struct worker *w)
 {
 	int64_t ms = ttl_next(&w->ttl, w->now_ms);
 
-	if (w->n_ready || w->dirty || calls_wait(w))
+	if (w->n_ready || w->dirty || w->look || calls_wait(w))
 		return 0;
 	ms = earlier(ms, ttl_next(&w->pool_ttl, w->now_ms));
 	ms = earlier(ms, ttl_next(&w->pauses, w->now_ms));
@@ -475,7 +476,12 @@ static void letters(struct worker *w)
 	if (letter & WORKER_PASS) {
 		pool_close_unused(w);
 		grace_passed(w->server);
+		slots_look_anew(w);
 	}
+	if (letter & WORKER_SLOT)
+		w->look = true;
+	if (letter & WORKER_SPARE)
+		slots_spare(w);
 	if (letter & WORKER_VERDICT)
 		gate_basic_verdicts(w);
 	if (letter & WORKER_CUT)
@@ -498,6 +504,8 @@ void worker_turn(struct worker *w)
 		clock_read(w);
 	letters(w);
 	timeouts(w);
+	if (w->look)
+		slots_look(w);
 	pool_hand_out(w);
 	visit_ready(w);
 	calls_run(w);
@@ -520,6 +528,7 @@ void worker_run(struct worker *w)
 	clock_read(w);
 	while (!w->draining || worker_open(w))
 		worker_turn(w);
+	slots_end(w);
 }
 
 size_t worker_open(const struct worker *w)
@@ -610,6 +619,7 @@ static void make_lists(struct worker *w)
 	w->list.linger = ttl_list_for(&w->ttl, t->linger);
 	w->list.handshake = ttl_list_for(&w->ttl, t->handshake);
 	w->list.connect = ttl_list_for(&w->ttl, t->connect);
+	w->list.queue = ttl_list_for(&w->ttl, t->queue);
 	w->list.upstream_idle = ttl_list_for(&w->ttl, t->upstream_idle);
 	w->list.avoid = ttl_list_for(&w->pool_ttl, VERDICT_AVOID_MS);
 }
@@ -703,6 +713,7 @@ void worker_free(struct worker *w)
 	for (unsigned i = 0; w->acceptors && i < w->settings->n_listeners; i++)
 		if (w->acceptors[i].t.fd >= 0)
 			close(w->acceptors[i].t.fd);
+	slots_end(w);
 	pool_free_all(w);
 	hasher_port_fini(&w->hasher);
 	loop_free(w->loop);

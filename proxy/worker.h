@@ -97,7 +97,7 @@ struct worker {
 		struct call *due, *last_due;	/* to be begun, or told of, once in this turn */
 	} calls;
 	struct {			/* lists of ttl, by what they are for */
-		uint8_t idle, head, body, write, linger, connect, upstream_idle, handshake;
+		uint8_t idle, head, body, write, linger, connect, queue, upstream_idle, handshake;
 		uint8_t avoid;		/* of pool_ttl */
 	} list;
 
@@ -119,6 +119,8 @@ struct worker {
 	struct pool *dirty;		/* pools to hand out connections of, or to free */
 	struct pool **pools;		/* owned: by the endpoint's index, made at first use */
 	uint32_t n_pools;
+	struct pending *pending, *last_pending;	/* owned: those that wait for a service (slots.c) */
+	bool look;			/* and may not have to any more */
 	struct balance balance;		/* who gets the next request */
 
 	uint32_t *asked;		/* owned: requests, by the service's index, modulo 2^32 */
@@ -148,6 +150,8 @@ struct worker {
 #define WORKER_CUT 2u	/* end now, what runs is cut */
 #define WORKER_PASS 8u	/* say that a turn has begun: grace.h */
 #define WORKER_VERDICT 4u	/* passwords were looked at */
+#define WORKER_SLOT 16u		/* a slot is free that requests here wait for: slots.c */
+#define WORKER_SPARE 32u	/* a connection that is kept here is wanted elsewhere */
 
 /* NULL: no memory or no descriptor; errno says which. */
 struct worker *worker_new(struct server *server, const struct settings *settings, struct snapshot *snapshot, unsigned index) MUST_USE;

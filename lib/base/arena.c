@@ -44,6 +44,16 @@ void arena_fini(struct arena *a)
 	a->next = a->end = NULL;
 }
 
+/* As charged. */
+size_t arena_heap(const struct arena *a)
+{
+	size_t n = 0;
+
+	for (const struct arena_block *b = a->blocks; b; b = b->next)
+		n += b->size;
+	return n;
+}
+
 /* A heap block with room for `n` bytes, charged; NULL when there is no memory or budget. */
 static struct arena_block *block_new(struct arena *a, size_t n)
 {

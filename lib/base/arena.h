@@ -20,6 +20,8 @@ struct arena {
 /* `first` (lent, `n` bytes, may be NULL with 0) is used before any heap block. */
 void arena_init(struct arena *a, void *first, size_t n, struct budget *budget);
 void arena_fini(struct arena *a);
+/* Bytes of its heap blocks. */
+size_t arena_heap(const struct arena *a);
 
 /* The slow half of arena_alloc. */
 void *arena_grow(struct arena *a, size_t n) MUST_USE;

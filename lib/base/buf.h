@@ -39,4 +39,10 @@ static inline size_t buf_len(const struct buf *b)
 	return b ? b->len : 0;
 }
 
+/* Bytes of the block that it is. */
+static inline size_t buf_heap(const struct buf *b)
+{
+	return b ? sizeof *b + b->cap : 0;
+}
+
 #endif

@@ -150,6 +150,20 @@ static void drop_first(struct slotq *q, size_t size, struct budget *budget)
 	release(q, size, budget);
 }
 
+/* A push makes the room. */
+enum err slotq_push_front(struct slotq *q, const void *item, size_t size, struct budget *budget)
+{
+	enum err err = slotq_push(q, item, size, SIZE_MAX, budget);
+
+	if (err != OK || q->len == 1)
+		return err;
+	q->len--;	/* that copy goes again, and its room is before the oldest */
+	q->head = (q->head - 1) & (slots(q) - 1);
+	copy(slot(q, 0, size), item, size);
+	q->len++;
+	return OK;
+}
+
 /* `item` has room for `size` bytes. */
 bool slotq_pop(struct slotq *q, void *item, size_t size, struct budget *budget)
 {

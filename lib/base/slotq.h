@@ -45,6 +45,9 @@ static inline uint32_t slotq_len(const struct slotq *q)
  * is larger than the whole bound must not wait for ever.  ERR_MEM as usual. */
 MUST_USE enum err slotq_push(struct slotq *q, const void *item, size_t size, size_t max_bytes, struct budget *budget);
 
+/* Puts a copy in front of the oldest item, whatever the queue holds: for one that has waited before.  ERR_MEM. */
+MUST_USE enum err slotq_push_front(struct slotq *q, const void *item, size_t size, struct budget *budget);
+
 /* Moves the oldest item to `item`; false when empty. */
 bool slotq_pop(struct slotq *q, void *item, size_t size, struct budget *budget);
 

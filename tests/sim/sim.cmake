@@ -17,6 +17,7 @@ add_executable(sim ${CMAKE_CURRENT_LIST_DIR}/main.c ${CMAKE_CURRENT_LIST_DIR}/st
   ${CMAKE_CURRENT_LIST_DIR}/stories_queue.c ${CMAKE_CURRENT_LIST_DIR}/stories_retry.c ${CMAKE_CURRENT_LIST_DIR}/stories_admit.c
   ${CMAKE_CURRENT_LIST_DIR}/stories_call.c ${CMAKE_CURRENT_LIST_DIR}/stories_ask.c ${CMAKE_CURRENT_LIST_DIR}/stories_mirror.c
   ${CMAKE_CURRENT_LIST_DIR}/stories_stream.c ${CMAKE_CURRENT_LIST_DIR}/stories_compress.c ${CMAKE_CURRENT_LIST_DIR}/stories_basic.c
+  ${CMAKE_CURRENT_LIST_DIR}/stories_slots.c
   ${CMAKE_CURRENT_LIST_DIR}/walk.c ${CMAKE_CURRENT_LIST_DIR}/bystander.c ${CMAKE_CURRENT_LIST_DIR}/origin.c)
 target_link_libraries(sim PRIVATE simworld decode)
 target_compile_definitions(sim PRIVATE THIMBLE_SOURCE="${CMAKE_SOURCE_DIR}")

@@ -353,12 +353,12 @@ static const char *const confs[] = {
 	CONF_PLAIN CONF_TIMES CONF_ROUTES
 	"services:\n"
 	"  origin: {endpoints: [127.0.0.1:9001], max_connections: 1}\n"
-	"  pair: {endpoints: [127.0.0.1:9001, 127.0.0.1:9002], max_connections: 2}\n"
-	"  named: {endpoints: [127.0.0.1:9003, 127.0.0.1:9004], host: endpoint, max_connections: 1}\n"
+	"  pair: {endpoints: [127.0.0.1:9001, 127.0.0.1:9002], max_connections: 2, max_requests: 1}\n"
+	"  named: {endpoints: [127.0.0.1:9003, 127.0.0.1:9004], host: endpoint, max_requests: 1}\n"
 	"  none: []\n",
 	CONF_DEFAULT "limits: {replay: 1B, head: 1KiB, chunk_overhead: 1KiB}\n",
 	CONF_PLAIN CONF_ROUTES CONF_SERVICES
-	"timeouts: {head: 100ms, body: 100ms, write: 100ms, idle: 100ms, connect: 10ms, first_byte: 20ms,\n"
+	"timeouts: {head: 100ms, body: 100ms, write: 100ms, idle: 100ms, connect: 10ms, queue: 10ms, first_byte: 20ms,\n"
 	"           between_bytes: 30ms, upstream_idle: 10ms, linger: off}\n" COMPRESS,
 	CONF_PLAIN CONF_TIMES CONF_ROUTES "limits: {connections: 3}\n" CONF_SERVICES,
 	CONF_PLAIN CONF_TIMES

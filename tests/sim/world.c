@@ -14,7 +14,9 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "proxy/hasher.h"
+#include "proxy/lot.h"
 #include "proxy/pool.h"
+#include "proxy/slots.h"
 
 #define PORT_STREAMS 9100	/* endpoints from here on get no bare HTTP */
 #define TURNS_MAX 200000	/* a worker that does not come to rest in so many spins */
@@ -72,6 +74,7 @@ static bool load(const char *text)
 static void unload(void)
 {
 	hasher_free(world.server.hasher);
+	lot_free(world.server.lot);
 	snapshot_unref(world.snapshot);
 	endpoint_table_free(world.endpoints);
 	settings_free(world.settings);
@@ -83,6 +86,7 @@ static void unload(void)
 	world.server.rates = NULL;
 	world.server.loop = NULL;
 	world.server.hasher = NULL;
+	world.server.lot = NULL;
 }
 
 static bool listen_all(void)
@@ -105,7 +109,10 @@ bool world_begin(const char *conf, uint64_t seed)
 	net_begin(seed);
 	budget_root_init(&world.server.budget, 0);
 	world.server.loop = loop_new(&main_loop, NULL);
-	if (world.server.loop && load(conf ? conf : CONF_DEFAULT)) {
+	world.server.lot = lot_new(1, slots_tell, &world.server);
+	world.server.workers = &world.w;
+	world.server.n_workers = 1;
+	if (world.server.loop && world.server.lot && load(conf ? conf : CONF_DEFAULT)) {
 		world.w = worker_new(&world.server, world.settings, world.snapshot, 0);
 		if (world.w) {
 			world.w->balance.random = 0;	/* every run makes the same choices */
@@ -130,7 +137,7 @@ static bool turn(void)
 		mem_fail_from(0);
 		world.brief = 0;
 	}
-	return net.delivered + net.calls == before && !world.w->n_ready && !world.w->dirty;
+	return net.delivered + net.calls == before && !world.w->n_ready && !world.w->dirty && !world.w->look;
 }
 
 void world_settle(void)

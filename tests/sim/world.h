@@ -15,7 +15,7 @@ struct story {
 };
 
 extern const struct story stories[], stories_queue[], stories_retry[], stories_admit[], stories_call[], stories_ask[], stories_mirror[],
-	stories_stream[], stories_compress[], stories_basic[];	/* each ends with a NULL name */
+	stories_stream[], stories_compress[], stories_basic[], stories_slots[];	/* each ends with a NULL name */
 
 struct world {
 	struct server server;
@@ -40,7 +40,7 @@ extern struct world world;
 	"  - {address: 127.0.0.1:8080, forwarded: on}\n" \
 	"log: {access: off}\n"
 #define CONF_TIMES \
-	"timeouts: {head: 2s, body: 3s, write: 4s, idle: 5s, connect: 1s, first_byte: 6s, between_bytes: 7s,\n" \
+	"timeouts: {head: 2s, body: 3s, write: 4s, idle: 5s, connect: 1s, queue: 1s, first_byte: 6s, between_bytes: 7s,\n" \
 	"           upstream_idle: 8s, tunnel: 9s, linger: 1s}\n"
 #define CONF_ROUTES \
 	"routes:\n" \

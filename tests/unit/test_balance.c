@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "dispatch/balance.h"
+#include "dispatch/slot.h"
 #include "lib/base/mem.h"
 
 #define MOST 1000
@@ -51,6 +52,14 @@ static struct service *service_with(uint8_t kind, uint32_t n)
 static struct endpoint *at(const struct service *s, uint32_t i)
 {
 	return service_set(s)->at[i].endpoint;
+}
+
+/* With whatever was put in flight. */
+static void let_go(struct service *s)
+{
+	for (uint32_t i = 0; i < service_set(s)->n; i++)
+		atomic_store(&at(s, i)->inflight, 0);
+	service_unref(s);
 }
 
 static void set_down(const struct service *s, uint32_t i, bool down)
@@ -124,8 +133,8 @@ static void who_is_not_there_is_not_chosen(void **state)
 		s = service_with(kind, 2);
 		assert_null(balance_pick(&balance, s, 0, NULL));
 		assert_null(balance_pick(&balance, s, 7, NULL));
-		service_unref(s);
-		service_unref(none);
+		let_go(s);
+		let_go(none);
 		specs[0].weight = 1;
 		specs[1].state = ENDPOINT_READY;
 	}
@@ -160,7 +169,7 @@ static void the_order_of_preference(void **state)
 			assert_int_equal(pick(s, key, &tried), 1);
 			endpoint_tried_add(&tried, at(s, 1));
 			assert_int_equal(pick(s, key, &tried), 2);
-			service_unref(s);
+			let_go(s);
 		}
 	}
 }
@@ -177,7 +186,7 @@ static void equal_inputs_choose_alike(void **state)
 
 		for (uint32_t i = 0; i < 50; i++)
 			assert_ptr_equal(balance_pick(&balance, s, i % 3, NULL), balance_pick(&other, s, i % 3, NULL));
-		service_unref(s);
+		let_go(s);
 	}
 	balance_fini(&other);
 }
@@ -202,7 +211,7 @@ static void least_spreads_evenly(void **state)
 			assert_true(squares(got, n - 1, 10000, ones) < 28);
 			set_down(s, 1, false);
 		}
-		service_unref(s);
+		let_go(s);
 	}
 }
 
@@ -218,7 +227,7 @@ static void least_heeds_weights(void **state)
 		s = service_with(BALANCE_LEAST, 4);
 		picks(s, 50000, NULL);
 		assert_true(squares(got, 4, 50000, rows[i]) < 17);
-		service_unref(s);
+		let_go(s);
 	}
 }
 
@@ -233,7 +242,7 @@ static void least_heeds_what_is_in_flight(void **state)
 	assert_string_equal(row(s, NULL, 12), "111111111111");
 	atomic_store(&at(s, 1)->inflight, 2);
 	assert_string_equal(row(s, NULL, 12), "000000000000");
-	service_unref(s);
+	let_go(s);
 	weigh(2, (uint16_t[]){1, 3});
 	s = service_with(BALANCE_LEAST, 2);
 	atomic_store(&at(s, 0)->inflight, 3);
@@ -243,7 +252,7 @@ static void least_heeds_what_is_in_flight(void **state)
 	assert_string_equal(row(s, NULL, 12), "000000000000");
 	set_down(s, 0, true);
 	assert_string_equal(row(s, NULL, 12), "111111111111");
-	service_unref(s);
+	let_go(s);
 }
 
 /* Two choices keep the longest queue short: by chance alone it would be about 6 of 1000 on 1000. */
@@ -254,12 +263,13 @@ static void two_choices_bound_the_load(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < MOST; i++) {
-		uint32_t load = atomic_fetch_add(&at(s, pick(s, 0, NULL))->inflight, 1) + 1;
+		struct endpoint *e = at(s, pick(s, 0, NULL));
 
-		most = load > most ? load : most;
+		assert_true(slot_take(e, 0, false));
+		most = slot_load(e) > most ? slot_load(e) : most;
 	}
 	assert_in_range(most, 2, 4);
-	service_unref(s);
+	let_go(s);
 }
 
 /* --- round robin --- */
@@ -278,7 +288,7 @@ static void equals_take_turns(void **state)
 	set_down(s, 1, false);
 	endpoint_tried_add(&tried, at(s, 3));
 	assert_string_equal(row(s, &tried, 7), "0120120");
-	service_unref(s);
+	let_go(s);
 }
 
 static void weighted_turns_are_exact_and_smooth(void **state)
@@ -315,7 +325,7 @@ static void weighted_turns_are_exact_and_smooth(void **state)
 	set_down(s, 3, false);
 	picks(s, 1000, NULL);
 	assert_in_range(got[3], 298, 302);
-	service_unref(s);
+	let_go(s);
 }
 
 static void the_first_turn_is_by_chance(void **state)
@@ -335,8 +345,8 @@ static void the_first_turn_is_by_chance(void **state)
 	}
 	assert_true(squares(got, 3, 8000, weight) < 14);
 	assert_true(squares(got + 10, 3, 8000, ones) < 14);
-	service_unref(s);
-	service_unref(equal);
+	let_go(s);
+	let_go(equal);
 }
 
 static void turns_follow_the_set(void **state)
@@ -362,14 +372,14 @@ static void turns_follow_the_set(void **state)
 	endpoint_set_free(old);
 	picks(s, 4, NULL);
 	assert_true(got[0] == 2 && got[1] == 2);
-	service_unref(s);
+	let_go(s);
 	s = service_with(BALANCE_ROUND_ROBIN, 3);	/* another one, with the number that this one had */
 	picks(s, 3, NULL);
 	assert_true(got[0] == 1 && got[1] == 1 && got[2] == 1);
 	balance_forget(&balance);
 	picks(s, 3, NULL);
 	assert_true(got[0] == 1 && got[1] == 1 && got[2] == 1);
-	service_unref(s);
+	let_go(s);
 }
 
 static void nothing_is_kept_for_the_quiet(void **state)
@@ -386,8 +396,8 @@ static void nothing_is_kept_for_the_quiet(void **state)
 	picks(turns, 1000, NULL);
 	assert_int_equal(got[0], 500);
 	assert_non_null(balance.turns);
-	service_unref(least);
-	service_unref(turns);
+	let_go(least);
+	let_go(turns);
 }
 
 /* --- hash --- */
@@ -414,7 +424,7 @@ static void hash_shares_are_those_of_the_weights(void **state)
 		s = service_with(BALANCE_HASH, 5);
 		hash_all(s);
 		assert_true(squares(got, 5, KEYS, rows[i]) < 18);
-		service_unref(s);
+		let_go(s);
 	}
 }
 
@@ -445,7 +455,7 @@ static void few_keys_move(void **state)
 		set_down(s, 9, false);
 	}
 	assert_true(squares(got, 9, moved, nines) < 27);	/* and they spread over all others */
-	service_unref(less);
+	let_go(less);
 	specs[9].state = ENDPOINT_TERMINATING;
 	less = service_with(BALANCE_HASH, 10);
 	for (uint32_t k = 0; k < KEYS; k++) {
@@ -453,7 +463,7 @@ static void few_keys_move(void **state)
 
 		assert_true(now != 9 && (now == before[k] || before[k] == 9));
 	}
-	service_unref(less);
+	let_go(less);
 	specs[9].state = ENDPOINT_READY;
 	specs[9].weight = 1;
 	less = service_with(BALANCE_HASH, 10);
@@ -465,8 +475,8 @@ static void few_keys_move(void **state)
 		assert_true(now == before[k] || before[k] == 9);
 	}
 	assert_in_range(moved, KEYS / 10 * 0.42, KEYS / 10 * 0.55);
-	service_unref(less);
-	service_unref(s);
+	let_go(less);
+	let_go(s);
 }
 
 static void hash_tries_another(void **state)
@@ -487,7 +497,7 @@ static void hash_tries_another(void **state)
 		}
 		assert_int_equal(pick(s, key, &tried), pick(s, key, NULL));
 	}
-	service_unref(s);
+	let_go(s);
 }
 
 static void without_a_key_it_is_least(void **state)
@@ -499,7 +509,79 @@ static void without_a_key_it_is_least(void **state)
 	assert_in_range(got[0], 4800, 5200);
 	atomic_store(&at(s, 0)->inflight, 9);
 	assert_string_equal(row(s, NULL, 8), "11111111");
-	service_unref(s);
+	let_go(s);
+}
+
+/* --- room --- */
+
+static bool room(void *ctx, const struct endpoint *e)
+{
+	return !strchr(ctx, '0' + e->address[3]);
+}
+
+/* The places of what is chosen of those with room, '-' for none; `full`: those without. */
+static const char *free_row(const struct service *s, uint32_t key, const struct endpoint_tried *tried, const char *full, unsigned n)
+{
+	static char out[32];
+
+	for (unsigned i = 0; i < n; i++) {
+		struct endpoint *e = balance_free(&balance, s, key, tried, room, (void *)(uintptr_t)full);
+
+		out[i] = e ? (char)('0' + e->address[3]) : '-';
+	}
+	out[n] = 0;
+	return out;
+}
+
+static void those_with_room_are_chosen(void **state)
+{
+	struct service *none = service_with(BALANCE_LEAST, 0), *s = service_with(BALANCE_LEAST, 4);
+	struct endpoint_tried tried = {0};
+
+	(void)state;
+	assert_string_equal(free_row(none, 0, NULL, "", 1), "-");
+	assert_string_equal(free_row(s, 0, NULL, "0123", 2), "--");
+	assert_string_equal(free_row(s, 0, NULL, "023", 3), "111");
+	for (uint32_t i = 0; i < 4; i++)
+		atomic_store(&at(s, i)->inflight, 4 - i);
+	assert_string_equal(free_row(s, 0, NULL, "", 3), "333");		/* who has least */
+	assert_string_equal(free_row(s, 0, NULL, "3", 3), "222");
+	/* those that are down are none to wait less for, while one is up */
+	for (uint32_t i = 0; i < 4; i++)
+		set_down(s, i, i != 1);
+	assert_string_equal(free_row(s, 0, NULL, "1", 2), "--");
+	set_down(s, 1, true);
+	assert_string_equal(free_row(s, 0, NULL, "1", 2), "33");
+	/* nor those that were tried, while another was not */
+	for (uint32_t i = 0; i < 4; i++)
+		set_down(s, i, false);
+	endpoint_tried_add(&tried, at(s, 0));
+	assert_string_equal(free_row(s, 0, &tried, "123", 2), "--");
+	let_go(none);
+	let_go(s);
+}
+
+static void keys_go_where_room_is(void **state)
+{
+	struct service *hash = service_with(BALANCE_HASH, 4), *sticky = service_with(BALANCE_STICKY, 4);
+	char home[2] = {0};
+
+	(void)state;
+	for (uint32_t key = 1; key < 50; key++) {
+		uint32_t first = pick(hash, key, NULL);
+		const char *next;
+
+		home[0] = (char)('0' + first);
+		assert_int_equal(free_row(hash, key, NULL, "", 1)[0], home[0]);
+		next = free_row(hash, key, NULL, home, 3);
+		assert_true(next[0] != home[0] && next[0] == next[1] && next[1] == next[2]);
+	}
+	/* a session waits where it is, and goes when that is down */
+	assert_string_equal(free_row(sticky, service_set(sticky)->at[2].id, NULL, "2", 1), "-");
+	set_down(sticky, 2, true);
+	assert_string_not_equal(free_row(sticky, service_set(sticky)->at[2].id, NULL, "2", 1), "-");
+	let_go(hash);
+	let_go(sticky);
 }
 
 /* --- sticky --- */
@@ -537,7 +619,7 @@ static void sessions_stay(void **state)
 		set_down(s, i, false);
 	for (uint32_t key = 1; key < 100; key++)
 		assert_in_range(pick(s, key, NULL), 3, 5);	/* somebody who is not there */
-	service_unref(s);
+	let_go(s);
 }
 
 int main(void)
@@ -550,7 +632,7 @@ int main(void)
 		TEST(equals_take_turns), TEST(weighted_turns_are_exact_and_smooth), TEST(the_first_turn_is_by_chance),
 		TEST(turns_follow_the_set), TEST(nothing_is_kept_for_the_quiet),
 		TEST(hash_shares_are_those_of_the_weights), TEST(few_keys_move), TEST(hash_tries_another), TEST(without_a_key_it_is_least),
-		TEST(sessions_stay),
+		TEST(those_with_room_are_chosen), TEST(keys_go_where_room_is), TEST(sessions_stay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

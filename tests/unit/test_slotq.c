@@ -159,6 +159,25 @@ static void push_one(struct slotq *q, struct model *m, size_t size, size_t max)
 		assert_memory_equal(q, &before, sizeof(before));
 }
 
+/* What has waited before goes to the front, whatever there is. */
+static void push_front(struct slotq *q, struct model *m, size_t size)
+{
+	unsigned char item[ITEM_MAX];
+	uint16_t tag = (uint16_t)next();
+	struct slotq before = *q;
+	item_fill(item, size, tag);
+	mem_fail_from(next() % 8 == 0);
+	enum err e = slotq_push_front(q, item, size, &budget);
+	mem_fail_from(0);
+	if (e != OK) {
+		assert_int_equal(e, ERR_MEM);
+		assert_memory_equal(q, &before, sizeof(before));
+		return;
+	}
+	memmove(&m->tag[1], &m->tag[0], m->len++ * sizeof(m->tag[0]));
+	m->tag[0] = tag;
+}
+
 static void step(struct slotq *q, struct model *m, size_t size, size_t max, unsigned rise)
 {
 	unsigned char item[ITEM_MAX];
@@ -178,6 +197,8 @@ static void step(struct slotq *q, struct model *m, size_t size, size_t max, unsi
 		uint32_t i = next() % m->len;
 		slotq_remove(q, i, size, &budget);
 		model_remove(m, i);
+	} else if (what < 98 && (m->len + 1) * size <= max) {
+		push_front(q, m, size);
 	} else if (m->len) {
 		uint32_t i = next() % m->len;
 		item_check(slotq_at(q, i, size), size, m->tag[i]);

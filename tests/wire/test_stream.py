@@ -212,7 +212,7 @@ def test_connections_are_limited(stage):
 
 def test_a_wait_for_a_connection_ends(stage):
     o = stage.origin(capitals)
-    p = passing(stage, services(o, more=", max_connections: 1"), timeouts={"connect": "300ms"})
+    p = passing(stage, services(o, more=", max_connections: 1"), timeouts={"queue": "300ms"})
     a = stage.client(p).send("a")
     assert a.exactly(1) == b"A"
     assert stage.client(p).was_reset()

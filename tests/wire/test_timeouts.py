@@ -213,7 +213,7 @@ def test_a_wait_for_a_connection_ends(stage):
         c.wait_closed()
     o = stage.origin(script)
     p = stage.proxy({"app": "{endpoints: ['%s'], max_connections: 1}" % o.address},
-                    timeouts={"connect": SHORT, "first_byte": "9s"})
+                    timeouts={"queue": SHORT, "first_byte": "9s"})
     stage.client(p).request("GET", "/stuck")
     o.wait(1)
     with Clock() as clock:
