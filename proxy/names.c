@@ -72,7 +72,7 @@ static enum err items_add(struct names *n, struct recipe *r, const struct conf_s
 
 static enum err recipe_add(struct names *n, const struct conf_service *c, struct service *s, uint16_t tls)
 {
-	size_t items = c->endpoints.count + 1;
+	size_t items = c->endpoints.count + (c->dns.address.path.n > 0);
 	struct recipe *r = mem_zalloc(sizeof(*r) + items * sizeof(r->item[0]));
 
 	if (!r)

@@ -70,6 +70,7 @@ class NameServer:
     def __init__(self, port=0):
         self.zone, self.queries, self.lock = {}, [], threading.Lock()
         self.silent = False
+        self.peer = None                    # who asked last, by UDP
         self.over = threading.Event()
         while True:
             self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -133,9 +134,9 @@ class NameServer:
     def _udp(self):
         while not self.over.is_set():
             try:
-                query, peer = self.udp.recvfrom(4096)
+                query, self.peer = self.udp.recvfrom(4096)
                 for m in self._messages(query, "udp"):
-                    self.udp.sendto(m, peer)
+                    self.udp.sendto(m, self.peer)
             except OSError:
                 if self.over.is_set():
                     return

@@ -296,6 +296,57 @@ def test_names_that_change_under_traffic_fail_no_request(stage, ns, long):
     assert not failed and count[0] > 100, (failed[:5], count[0])
 
 
+def test_a_removed_address_gets_no_request_a_second_after_its_time(stage, ns, long):
+    """The set changes every second; what each origin is asked is held against what its address was worth then."""
+    ttl, port, seen = 1, free_port(), []
+
+    def script(host):
+        def serve(c):
+            while c.request() is not None:
+                seen.append((time.monotonic(), host))
+                c.reply(host)
+        return serve
+    hosts = ["127.0.0.%d" % i for i in (2, 3, 4)]
+    for h in hosts:
+        stage.origin(script(h), host=h, port=port)
+    changes = []
+
+    def change(now):
+        ns.zone["web.test"] = Name(a=now, ttl=ttl)
+        changes.append((time.monotonic(), now))
+    change(hosts[:1])
+    p = proxy(stage, ns, {"app": "web.test:%d" % port}, workers=2)
+    p.err.wait("1 endpoint now")
+    over, failed = threading.Event(), []
+
+    def client():
+        c = Client(p.address)
+        while not over.is_set():
+            if c.get().status != 200:
+                failed.append(time.monotonic())
+            time.sleep(0.002)
+        c.close()
+    threads = [threading.Thread(target=client) for _ in range(3)]
+    for t in threads:
+        t.start()
+    try:
+        for i in range(60 if long else 6):
+            over.wait(1)
+            change([hosts[(i + 1) % 3]] if i % 2 else [hosts[i % 3], hosts[(i + 2) % 3]])
+    finally:
+        over.wait(2)
+        over.set()
+        for t in threads:
+            t.join(10)
+
+    def allowed(at, host):
+        """Whether it was in the set at some time that an answer may be as old as."""
+        return any(host in now and begun <= at and (i + 1 == len(changes) or changes[i + 1][0] >= at - ttl - 1)
+                   for i, (begun, now) in enumerate(changes))
+    late = [s for s in seen if not allowed(*s)]
+    assert not failed and not late and len(seen) > 100 and len({h for _, h in seen}) == 3, (failed[:3], late[:3], len(seen))
+
+
 # ---- names that fail ---------------------------------------------------------
 
 BROKEN = {
@@ -425,15 +476,28 @@ def test_an_answer_of_somebody_else_is_none(stage, ns):
     def raw(query):
         kind = struct.unpack("!H", query[unpacked(query, 12)[1]:][:2])[0]
         m = answer(query, Name(a=["127.0.0.3"], ttl=0), kind, "web.test")
-        for line in open("/proc/net/udp").read().splitlines()[1:]:
-            local = line.split()[1].split(":")
-            other.sendto(m, ("127.0.0.1", int(local[1], 16)))
+        other.sendto(m, ns.peer)
         return [answer(query, Name(a=["127.0.0.2"], ttl=0), kind, "web.test")]
     ns.zone["web.test"] = Name(raw=raw)
     p = proxy(stage, ns, {"app": "web.test:%d" % port})
-    ns.wait_asked("web.test", 6)
+    p.err.wait("endpoint now")
+    ns.wait_asked("web.test", 4)
     assert set(served(stage, p)) == {"127.0.0.2"}
     other.close()
+
+
+def test_ids_and_ports_are_random(stage, ns):
+    asked = set()
+
+    def raw(query):
+        asked.add((ns.peer[1], query[:2]))
+        return [answer(query, Name(a=["127.0.0.2"], ttl=0), A, "web.test")]
+    ns.zone["web.test"] = Name(raw=raw)
+    proxy(stage, ns, {"app": "{dns: {name: web.test, port: 80, family: ip4}}"})
+    wait_until(lambda: len(asked) >= 20, "20 questions")
+    ids = sorted(struct.unpack("!H", i)[0] for _, i in asked)
+    assert len({port for port, _ in asked}) >= 15 and len(set(ids)) >= 19
+    assert sum(1 for a, b in zip(ids, ids[1:]) if b - a == 1) < 3
 
 
 def garbage(n):
