@@ -124,14 +124,16 @@ def tree(pid):
 
 
 def memory(pid):
-    """PSS, RSS, private bytes of the process tree."""
-    tot = {"pss": 0, "rss": 0, "priv": 0, "procs": 0}
+    """PSS, RSS, private bytes of the process tree; `anon` is the part of PSS that lies in no file."""
+    tot = {"pss": 0, "rss": 0, "priv": 0, "anon": 0, "procs": 0}
     for p in tree(pid):
         try:
             for line in open("/proc/%d/smaps_rollup" % p):
                 k, _, v = line.partition(":")
                 if k == "Pss":
                     tot["pss"] += int(v.split()[0]) * 1024
+                elif k == "Pss_Anon":
+                    tot["anon"] += int(v.split()[0]) * 1024
                 elif k == "Rss":
                     tot["rss"] += int(v.split()[0]) * 1024
                 elif k in ("Private_Dirty", "Private_Clean"):
@@ -339,7 +341,7 @@ class Holder:
 
     def __init__(self, mode, tls, inflight=64, path="/s", accept="identity"):
         cmd = [TMP + "/conns", "127.0.0.1", str(TLS_PORT if tls else PORT), mode,
-               "inflight=%d" % inflight, "path=" + path, "accept=" + accept] + (["tls"] if tls else [])
+               "inflight=%d" % inflight, "path=" + path, "accept=" + accept] + ([] if not tls else ["tls"] if tls is True else [tls])
         e = dict(os.environ, OPENSSL_CONF=TMP + "/openssl.cnf")
         self.p = subprocess.Popen(cmd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                   preexec_fn=pinned(None), env=e)
@@ -359,7 +361,10 @@ MEM_CASES = {
     "idle": ("get", False, STEPS, "/s", 64),
     "idle-tls": ("get", True, STEPS, "/s", 64),
     "none": ("none", False, STEPS, "/s", 64),
+    "idle-tls12": ("get", "tls12", STEPS, "/s", 64),
     "none-tls": ("none", True, STEPS, "/s", 64),
+    "hello": ("hello", True, (500, 1000, 2000), "/s", 64),
+    "hellopart": ("hellopart", True, (500, 1000, 2000), "/s", 64),
     "partial": ("partial", False, STEPS, "/s", 64),
     "partial-tls": ("partial", True, STEPS, "/s", 64),
     "slowread": ("slowread", False, (500, 1000, 2000), "/l", 64),
@@ -425,8 +430,8 @@ def do_mem(peers, a, out):
                     x, y = points[-2], points[-1]
                     slope = (y["pss"] - x["pss"]) / max(1, y["n"] - x["n"])
                     out(kind="mem", peer=m.peer, workers=workers, case=case, live=y["n"], failed=failed,
-                        per_conn=slope, pss0=m0["pss"], pss=y["pss"], pss_after=after["pss"],
-                        rss=y["rss"], rss_after=after["rss"], up_open=y["up"], origin_bytes=st["bytes"],
+                        per_conn=slope, all_in=(y["pss"] - m0["pss"]) / max(1, y["n"]), pss0=m0["pss"], pss=y["pss"], pss_after=after["pss"],
+                        anon0=m0["anon"], anon=y["anon"], anon_after=after["anon"], rss=y["rss"], rss_after=after["rss"], up_open=y["up"], origin_bytes=st["bytes"],
                         stayed=stayed and stayed["n"], pss_stayed=stayed and stayed["pss"],
                         stayed_share=stayed and round((stayed["pss"] - m0["pss"]) / max(1, y["pss"] - m0["pss"]), 3),
                         temp_bytes=temp, tcp_mem=k1["tcp_mem"] - k0["tcp_mem"], slab=k1["slab"] - k0["slab"],

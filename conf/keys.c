@@ -73,7 +73,7 @@ static const struct conf_key keys[] = {
 	 .doc = "bytes of one dispatch queue, 8 for each request that waits in it; beyond: 503 (`queue_full`)"},
 	{CONF_LIMITS, "waiting", CONF_T_SIZE, AT(conf_limits, waiting), .fallback = "16MiB", .min = KIB, .max = 64 * 1024 * MIB,
 	 .doc = "bytes that requests hold which wait for one service at its `max_requests` or `max_connections`, per worker; beyond: 503 (`queue_full`)"},
-	{CONF_LIMITS, "handshakes", CONF_T_COUNT, AT(conf_limits, handshakes), .fallback = "128", .min = 1, .max = 100000,
+	{CONF_LIMITS, "handshakes", CONF_T_COUNT, AT(conf_limits, handshakes), .fallback = "64", .min = 1, .max = 100000,
 	 .doc = "TLS handshakes with clients under way in one worker; more wait, as many as `queue` has room for"},
 	{CONF_LIMITS, "calls", CONF_T_COUNT, AT(conf_limits, calls), .fallback = "4096", .min = 1, .max = 1000000,
 	 .doc = "requests of the proxy's own under way in one worker, for `auth` and `mirror`; beyond: 503 (`calls_full`)"},

@@ -8,7 +8,7 @@ health = False
 CONF = """
 workers: @workers@
 listen: 127.0.0.1:@port@
-timeouts: {head: 1h, body: 1h, write: 1h, idle: 1h, first_byte: 1h, between_bytes: 1h, upstream_idle: 1h}
+timeouts: {head: 1h, handshake: 10m, body: 1h, write: 1h, idle: 1h, first_byte: 1h, between_bytes: 1h, upstream_idle: 1h}
 log: {access: @access@, level: warn}
 """
 
