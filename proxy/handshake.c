@@ -1,6 +1,6 @@
 /* handshake: see handshake.h.
  *
- * An SSL object costs some 70 KB while hands are shaken, so it is made when the whole ClientHello is here (opening.c),
+ * An SSL object costs 44 KB while hands are shaken, so it is made when the whole ClientHello is here (opening.c),
  * at most limits.handshakes of them a worker; others wait with their few hundred bytes, in order.  When hands are
  * shaken, a TLS 1.3 connection of a client is parked at once: its SSL object goes, 200 bytes stay.  That of an
  * endpoint is parked by the pool when its first exchange is over, since tickets come behind the handshake.

@@ -22,6 +22,7 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "proxy/grace.h"
+#include "proxy/heap.h"
 #include "proxy/log.h"
 #include "proxy/lot.h"
 #include "proxy/names.h"
@@ -49,7 +50,6 @@ struct main {
 	uint32_t rates_since, rates_wait;	/* ms: when buckets were looked after, and until they are again; 0: not */
 	size_t rates_left;			/* bytes of buckets then */
 	uint64_t rates_evicted;			/* told so far */
-	uint32_t trimmed, trim_wait;		/* ms: when the heap was, and for how long it is not again */
 };
 
 struct thread_arg {
@@ -305,36 +305,6 @@ static int64_t tend_rates(struct main *m)
 	return m->rates_wait ? (int64_t)(m->rates_wait - (now - m->rates_since)) : -1;
 }
 
-/* --- the heap --- */
-
-static uint64_t cpu_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
-/* Gives its holes back when a worker has asked for that, a hundredth of the time at most, since who allocates meanwhile
- * waits.  In how many ms it will; -1: nobody has asked. */
-static int64_t tend_heap(struct main *m)
-{
-	uint32_t now = now_ms(), took;
-	uint64_t before = cpu_us();
-
-	if (!atomic_load_explicit(&m->server.trim, memory_order_relaxed))
-		return -1;
-	if (now - m->trimmed < m->trim_wait)
-		return (int64_t)(m->trim_wait - (now - m->trimmed));
-	atomic_store(&m->server.trim, false);
-	mem_trim();
-	took = (uint32_t)(cpu_us() - before);
-	m->trimmed = now;
-	m->trim_wait = 1 + took / 10;
-	log_debug("a wave is over: the heap was given back in %u us", took);
-	return -1;
-}
-
 /* --- signals --- */
 
 static void tell_all(struct main *m, unsigned letter)
@@ -463,7 +433,7 @@ static void wait_for_end(struct main *m)
 	int64_t wait = -1;
 
 	while (atomic_load(&m->ended) < m->n_workers) {
-		int64_t tend = sooner(sooner(tend_rates(m), tend_heap(m)), tls_tend(m->server.tls, now_ms(), time(NULL)));
+		int64_t tend = sooner(sooner(tend_rates(m), heap_tend(m->server.heap, now_ms())), tls_tend(m->server.tls, now_ms(), time(NULL)));
 
 		tend = sooner(tend, names_tend(m->names, now_ms64()));
 
@@ -507,6 +477,7 @@ static void clean_up(struct main *m)
 	names_free(m->names);
 	lot_free(m->server.lot);
 	grace_free(m->server.grace);
+	heap_free(m->server.heap);
 	snapshot_unref(m->snapshot);
 	endpoint_table_free(m->endpoints);
 	rate_table_free(m->server.rates);
@@ -536,7 +507,8 @@ enum server_exit server_run(struct conf *c, const char *hint)
 	mem_trim();		/* the tree of a large configuration was most of the heap */
 	m.server.grace = grace_new(&m.server);
 	m.server.lot = lot_new(m.settings->workers, slots_tell, &m.server);
-	if (!m.server.grace || !m.server.lot || !make_workers(&m) || !open_listeners(&m) || !catch_signals(&m))
+	m.server.heap = heap_new(m.settings->workers);
+	if (!m.server.grace || !m.server.lot || !m.server.heap || !make_workers(&m) || !open_listeners(&m) || !catch_signals(&m))
 		goto out;
 	grace_workers(m.server.grace, m.workers, m.n_workers);
 	m.server.workers = m.workers;

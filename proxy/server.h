@@ -11,6 +11,7 @@
 struct conf;
 struct grace;
 struct hasher;
+struct heap;
 struct loop;
 struct lot;
 struct rate_table;
@@ -21,7 +22,7 @@ struct server {
 	struct budget_root budget;
 	_Atomic uint64_t fds;		/* descriptors of clients and upstreams, all workers */
 	_Atomic uint64_t clients;	/* client connections, all workers */
-	_Atomic bool trim;		/* many connections have gone: give heap memory back to the system */
+	struct heap *heap;		/* owned: what gives its holes back to the system */
 	struct rate_table *rates;	/* owned: buckets of all rate limits */
 	_Atomic bool rates_used;	/* there may be some, so that they are to be looked after */
 	struct tls *tls;		/* owned: the TLS of listeners and services; NULL: they have none */

@@ -28,6 +28,7 @@
 #include "proxy/log.h"
 #include "proxy/grace.h"
 #include "proxy/handshake.h"
+#include "proxy/heap.h"
 #include "proxy/lease.h"
 #include "proxy/pool.h"
 #include "proxy/retrying.h"
@@ -334,14 +335,6 @@ static void compact(struct worker *w)
 	}
 }
 
-/* Slabs have given their chunks back by themselves, but what else was allocated leaves holes in the heap.  The main
- * thread closes them, since that takes milliseconds. */
-static void ask_for_trim(struct worker *w)
-{
-	atomic_store_explicit(&w->server->trim, true, memory_order_relaxed);
-	loop_wake(w->server->loop);
-}
-
 /* SSL objects leave the largest, some 40 KB each.  A handshake is short: when there were few for a second, the wave is over. */
 static void trim_after_handshakes(struct worker *w)
 {
@@ -357,9 +350,10 @@ static void trim_after_handshakes(struct worker *w)
 	if (w->now_ms - w->ssl.since < TRIM_MS)
 		return;
 	w->ssl.high = w->ssl.most;
-	ask_for_trim(w);
+	heap_ask(w->server, w->index);
 }
 
+/* Slabs have given their chunks back by themselves, but what else was allocated leaves holes in the heap. */
 static void trim_after_wave(struct worker *w)
 {
 	size_t open = w->conns.live + TRIM_SECURE * w->secure_conns.live;
@@ -369,7 +363,7 @@ static void trim_after_wave(struct worker *w)
 	if (w->peak < TRIM_WAVE || open > w->peak / 4)
 		return;
 	w->peak = open;
-	ask_for_trim(w);
+	heap_ask(w->server, w->index);
 }
 
 static void finish_exchanges(struct worker *w)

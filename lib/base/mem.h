@@ -26,6 +26,12 @@ size_t mem_size(void *p);
  * milliseconds when much was.  Any thread. */
 void mem_trim(void);
 
+/* An allocator keeps small blocks that a thread has freed for that thread, and each of them keeps its page from the system.
+ * mem_spare_take takes them, as a list (moved; NULL: none), as far as one can see from outside: by allocating.  glibc's alone.
+ * mem_spare_free frees such a list in whatever thread; for good when that thread ends. */
+void *mem_spare_take(void) MUST_USE;
+void mem_spare_free(void *list);
+
 /* For tests: the n-th call from now (1 is the next) and all after it fail, for
  * this thread; 0 means none.  mem_fail_count: calls since it was last set. */
 void mem_fail_from(size_t n);

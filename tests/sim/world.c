@@ -14,6 +14,7 @@
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
 #include "proxy/hasher.h"
+#include "proxy/heap.h"
 #include "proxy/lot.h"
 #include "proxy/pool.h"
 #include "proxy/slots.h"
@@ -80,6 +81,7 @@ static void unload(void)
 	settings_free(world.settings);
 	rate_table_free(world.server.rates);
 	loop_free(world.server.loop);
+	heap_free(world.server.heap);
 	world.snapshot = NULL;
 	world.endpoints = NULL;
 	world.settings = NULL;
@@ -87,6 +89,7 @@ static void unload(void)
 	world.server.loop = NULL;
 	world.server.hasher = NULL;
 	world.server.lot = NULL;
+	world.server.heap = NULL;
 }
 
 static bool listen_all(void)
@@ -112,7 +115,8 @@ bool world_begin(const char *conf, uint64_t seed)
 	world.server.lot = lot_new(1, slots_tell, &world.server);
 	world.server.workers = &world.w;
 	world.server.n_workers = 1;
-	if (world.server.loop && world.server.lot && load(conf ? conf : CONF_DEFAULT)) {
+	world.server.heap = heap_new(1);
+	if (world.server.loop && world.server.lot && world.server.heap && load(conf ? conf : CONF_DEFAULT)) {
 		world.w = worker_new(&world.server, world.settings, world.snapshot, 0);
 		if (world.w) {
 			world.w->balance.random = 0;	/* every run makes the same choices */

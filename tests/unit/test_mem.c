@@ -33,6 +33,32 @@ static void nth_call_and_all_after_fail(void **state)
 	mem_free(NULL);
 }
 
+static size_t length(void *list)
+{
+	size_t n = 0;
+
+	for (; list; list = *(void **)list)
+		n++;
+	return n;
+}
+
+static void spare_blocks_are_a_list(void **state)
+{
+	(void)state;
+	void *list = mem_spare_take();
+	assert_true(length(list) == 64 * 7 || !list);	/* none: another allocator than glibc's */
+	mem_spare_free(list);
+	mem_fail_from(10);
+	list = mem_spare_take();
+	mem_fail_from(0);
+	assert_true(length(list) == 9 || !list);	/* as many as there were */
+	mem_spare_free(list);
+	mem_fail_from(1);
+	assert_null(mem_spare_take());
+	mem_fail_from(0);
+	mem_spare_free(NULL);
+}
+
 static void contents(void **state)
 {
 	(void)state;
@@ -132,6 +158,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nth_call_and_all_after_fail),
+		cmocka_unit_test(spare_blocks_are_a_list),
 		cmocka_unit_test(contents),
 		cmocka_unit_test(size_is_of_the_block),
 		cmocka_unit_test(pages_are_aligned_zero_and_given_back),
