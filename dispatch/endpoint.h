@@ -35,6 +35,7 @@ struct endpoint {
 	_Atomic uint32_t verdict;	/* VERDICT_...; 0 when new */
 	_Atomic uint32_t inflight;	/* slot.h: requests that hold a slot of it, where somebody counts them, and its marks */
 	_Atomic uint32_t conns;		/* connections to it, of all workers, those under way too */
+	_Atomic uint32_t idle;		/* idle.h: how long it keeps connections */
 	uint32_t index;			/* small and unique among those alive; used again after the last unref */
 	uint16_t port, tls;
 	_Atomic uint16_t sets;		/* sets of services that it is in now; UINT16_MAX: so many, and for ever */

@@ -10,6 +10,7 @@
  * still be reading its tail. */
 #include "proxy/answer.h"
 
+#include "dispatch/idle.h"
 #include "lib/base/check.h"
 #include "lib/net/socket.h"
 #include "proxy/attempt.h"
@@ -102,6 +103,8 @@ static bool answer_head(struct exchange *x, struct head *h, struct str rest)
 {
 	if (!x->first_us)
 		x->first_us = x->w->now_us;
+	if (h->keep_alive)
+		idle_told(&x->lease.endpoint->idle, h->keep_alive - 1u, x->w->now_ms);
 	if (h->status >= 200)
 		attempt_ended(&x->lease, CAUSE_NONE, h->status);
 	if (h->status >= 400 && retrying_hold(x, h))

@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+#include "dispatch/idle.h"
 #include "dispatch/slot.h"
 #include "health/verdict.h"
 #include "lib/base/check.h"
@@ -137,6 +138,25 @@ static void kept_unlink(struct upstream *u)
 	worker_wait_end(&u->c);
 }
 
+/* As long as it may be idle, and less when the endpoint is known to close it sooner. */
+static uint8_t idle_list(struct pool *p)
+{
+	uint32_t most = p->w->settings->timeouts.upstream_idle;
+	uint32_t ms = idle_keep_ms(&p->endpoint->idle, most, p->w->now_ms);
+
+	return ms == most ? p->w->list.upstream_idle : ttl_list_for(&p->w->ttl, ms);
+}
+
+/* The endpoint has closed one that was idle for `idle` ms.  Those that it closes with others are about something else. */
+static void learn(struct pool *p, uint32_t idle)
+{
+	uint32_t now = p->w->now_ms;
+
+	if (!p->closed_ms || now - p->closed_ms > idle / 2)
+		idle_closed(&p->endpoint->idle, idle, now);
+	p->closed_ms = now | 1;
+}
+
 static void kept_link(struct upstream *u)
 {
 	struct pool *p = u->c.peer.pool;
@@ -147,7 +167,7 @@ static void kept_link(struct upstream *u)
 	u->u.pooled.next = p->newest;
 	*(p->newest ? &p->newest->u.pooled.prev : &p->oldest) = u;
 	p->newest = u;
-	worker_wait(p->w, &u->c, p->w->list.upstream_idle);
+	worker_wait(p->w, &u->c, idle_list(p));
 }
 
 /* Any connection of the pool, in any state but that its lists have let go of it. */
@@ -213,9 +233,22 @@ bool pool_has(const struct lease *l, const struct endpoint *e)
 	return p && p->newest;
 }
 
-/* A kept connection for `l`: those that have ended meanwhile are closed. */
-static bool has_kept(struct pool *p, const struct lease *l)
+/* What must not be lost is not sent on a connection that may be near the end of its time: it gets one that was
+ * used a moment ago, or one of its own. */
+static void avoid_old(struct lease *l, const struct pool *p)
 {
+	const struct upstream *u = p->newest;
+	uint32_t idle = u ? l->w->now_ms - u->c.stamp : 0;
+
+	if (idle > POOL_RECENT_MS || idle > idle_keep_ms(&p->endpoint->idle, UINT32_MAX, l->w->now_ms) / 2)
+		l->fresh = true;
+}
+
+/* A kept connection for `l`: those that have ended meanwhile are closed. */
+static bool has_kept(struct pool *p, struct lease *l)
+{
+	if (l->careful)
+		avoid_old(l, p);
 	while (!l->fresh && !l->own && p->newest) {
 		if (kept_usable(p->newest, l->careful))
 			return true;
@@ -580,8 +613,10 @@ void pool_event(struct upstream *u, unsigned events)
 	int error;
 
 	if (u->c.t.state == CONN_POOLED) {
-		if (!kept_usable(u, false))
-			kept_close(u);
+		if (kept_usable(u, false))
+			return;
+		learn(u->c.peer.pool, u->c.peer.pool->w->now_ms - u->c.stamp);
+		kept_close(u);
 		return;
 	}
 	if (u->c.t.type == TRANSPORT_TLS) {

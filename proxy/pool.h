@@ -12,6 +12,9 @@
 /* Connects under way to one endpoint, at most; further exchanges queue behind them. */
 #define POOL_CONNECTING_MAX 64
 
+/* A kept connection is recently used when it has not been idle for longer, nor for half of what its endpoint allows. */
+#define POOL_RECENT_MS 1000u
+
 struct pool {
 	struct worker *w;		/* borrowed */
 	struct endpoint *endpoint;	/* owned reference */
@@ -26,6 +29,7 @@ struct pool {
 	char text[22];			/* of the endpoint, for logs: making it costs as much as the rest of a line's numbers */
 	struct ttl_link link;		/* while the endpoint is avoided, and it was this worker that saw it fail */
 	uint32_t stamp;
+	uint32_t closed_ms;		/* when the endpoint closed an idle connection; 0: not yet */
 };
 
 /* Gives `l`, whose endpoint, service and wishes are set, a connection: it has one (ops->leased was

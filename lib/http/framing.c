@@ -7,6 +7,8 @@
  * One walk over the fields sets their ids and collects what matters (struct facts),
  * the rules decide on that, one more walk takes out what does not pass. */
 #include "lib/http/framing.h"
+
+#include "lib/base/num.h"
 #include "lib/http/token.h"
 
 /* Names that Connection may list; beyond it somebody is making us work. */
@@ -221,6 +223,7 @@ static enum codec_fault body_of(struct head *h, const struct facts *x)
 static void meaning_reset(struct head *h)
 {
 	h->length = 0;
+	h->keep_alive = 0;
 	h->body = BODY_NONE;
 	h->upgrade = h->authority = h->path = STR("");
 	h->has_length = h->expect_continue = h->te_trailers = h->close = h->until_close = false;
@@ -416,6 +419,26 @@ static enum codec_fault interim_or_switch(struct head *h, const struct facts *x,
 	return FAULT_NONE;
 }
 
+/* The time-out of a Keep-Alive field (RFC 2068 19.7.1), plus one; 0: there is none that can be read. */
+static uint16_t keep_alive_of(const struct head *h)
+{
+	for (unsigned i = 0; i < h->n_fields; i++) {
+		const struct field *f = &h->field[i];
+		struct str list = field_value(f), item;
+		uint64_t s;
+
+		if (f->id != FIELD_KEEP_ALIVE || !str_ieq(field_name(f), STR("Keep-Alive")))
+			continue;
+		while (list_next(&list, &item)) {
+			if (item.n <= 8 || !str_ieq((struct str){item.p, 8}, STR("timeout=")))
+				continue;
+			if (num_parse_dec((struct str){item.p + 8, item.n - 8}, UINT64_MAX, &s) == OK)
+				return (uint16_t)(s < UINT16_MAX ? s + 1 : UINT16_MAX);
+		}
+	}
+	return 0;
+}
+
 /* An answer: where it ends, what passes. */
 enum codec_fault framing_response(struct head *h, uint8_t method, bool upgrade_asked)
 {
@@ -444,6 +467,8 @@ enum codec_fault framing_response(struct head *h, uint8_t method, bool upgrade_a
 	if (f)
 		return f;
 	h->close = x.close || (h->minor == 0 && !x.keep_alive);
+	if (x.drops)
+		h->keep_alive = keep_alive_of(h);
 	if (x.drops || x.lengths)
 		strip(h, FIELD_CONTENT_LENGTH);
 	return FAULT_NONE;

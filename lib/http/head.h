@@ -82,6 +82,7 @@ struct head {
 	uint64_t length;	/* bytes, when has_length */
 	struct field *field;	/* in the order in which they came, duplicates kept */
 	uint16_t n_fields, max_fields;
+	uint16_t keep_alive;	/* of an answer: seconds that its sender keeps the connection, plus one; 0: it does not say */
 	uint16_t status;	/* 0: a request */
 	uint8_t method_id;	/* enum method */
 	uint8_t minor;		/* HTTP/1.minor of the sender; 1 for HTTP/2 */
