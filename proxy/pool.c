@@ -152,7 +152,7 @@ static void learn(struct pool *p, uint32_t idle)
 {
 	uint32_t now = p->w->now_ms;
 
-	if (!p->closed_ms || now - p->closed_ms > idle / 2)
+	if (!p->closed_ms || (now | 1) - p->closed_ms > idle / 2)
 		idle_closed(&p->endpoint->idle, idle, now);
 	p->closed_ms = now | 1;
 }
