@@ -105,6 +105,9 @@ enum field_id field_id_of(struct str name)
 		NAME("transfer-encoding", FIELD_TRANSFER_ENCODING);
 		NAME("x-forwarded-proto", FIELD_X_FORWARDED_PROTO);
 		break;
+	case 23:
+		NAME("x-forwarded-client-cert", FIELD_X_FORWARDED_CLIENT_CERT);
+		break;
 	default:
 		break;
 	}
@@ -225,7 +228,7 @@ unsigned head_remove(struct head *h, struct str name)
 	return remove_from(h, name, 0);
 }
 
-static bool alike(struct str a, struct str b)
+bool head_alike(struct str a, struct str b)
 {
 	size_t i = 0;
 
@@ -242,7 +245,7 @@ unsigned head_remove_alike(struct head *h, struct str name)
 	unsigned n = 0, before = h->n_fields;
 
 	for (unsigned i = 0; i < before; i++)
-		if (!alike(field_name(&h->field[i]), name))
+		if (!head_alike(field_name(&h->field[i]), name))
 			h->field[n++] = h->field[i];
 	h->n_fields = (uint16_t)n;
 	return before - n;

@@ -34,6 +34,7 @@ enum field_id {
 	FIELD_X_FORWARDED_FOR,
 	FIELD_X_FORWARDED_PROTO,
 	FIELD_X_FORWARDED_HOST,
+	FIELD_X_FORWARDED_CLIENT_CERT,
 	FIELD_LOCATION,
 	FIELD_USER_AGENT,
 	FIELD_REFERER,
@@ -139,9 +140,11 @@ MUST_USE static inline enum err head_add_id(struct head *h, enum field_id id, st
 MUST_USE enum err head_add(struct head *h, struct str name, struct str value);
 /* The first field of that name gets the value, others of it go; appended when there is none. */
 MUST_USE enum err head_set(struct head *h, struct str name, struct str value);
+/* Whether names differ in case, `_` and `-` alone: applications behind CGI and its like see one name in both. */
+bool head_alike(struct str a, struct str b);
 /* Removes every field of that name; how many there were. */
 unsigned head_remove(struct head *h, struct str name);
-/* The same, with those that differ in `_` and `-` alone: applications behind CGI and its like see one name in both. */
+/* The same, with those that are alike. */
 unsigned head_remove_alike(struct head *h, struct str name);
 
 /* Adds `name` to Vary (RFC 9110 12.5.5), unless that or `*` is there.  ERR_MEM, ERR_LIMIT. */

@@ -131,6 +131,14 @@ size_t tls_live_write(struct tls_live *l, const void *p, size_t n)
 	return 0;
 }
 
+struct tls_facts tls_live_facts(const struct tls_live *l)
+{
+	return (struct tls_facts){
+		.version = (uint16_t)SSL_version(l->ssl), .resumed = SSL_session_reused(l->ssl) == 1,
+		.cipher = str_of(SSL_CIPHER_standard_name(SSL_get_current_cipher(l->ssl))),
+	};
+}
+
 void tls_live_finish(struct tls_live *l)
 {
 	if (l->done && !l->failed && !l->feed.failed) {

@@ -51,6 +51,15 @@ enum tls_live_said tls_live_read(struct tls_live *l, struct str in, bool eof, vo
 /* Seals at most `n` bytes into feed.out; how many, 0: it takes none, it has failed. */
 size_t tls_live_write(struct tls_live *l, const void *p, size_t n);
 
+/* What was agreed on: of one that is done. */
+struct tls_facts {
+	uint16_t version;	/* TLS_VERSION_* */
+	bool resumed;
+	struct str cipher;	/* its name in the registry of IANA; for ever there */
+};
+
+struct tls_facts tls_live_facts(const struct tls_live *l);
+
 /* close_notify into feed.out. */
 void tls_live_finish(struct tls_live *l);
 

@@ -186,6 +186,16 @@ static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *n, const 
 
 /* --- the whole --- */
 
+/* OpenSSL has looked at a certificate of a client's chain; what it found stays. */
+static int on_verify(int good, X509_STORE_CTX *store)
+{
+	SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+
+	if (X509_STORE_CTX_get_error_depth(store) == 0 && !tls_tickets_fit(X509_STORE_CTX_get_current_cert(store)))
+		SSL_set_num_tickets(ssl, 0);
+	return good;
+}
+
 static enum err set_clients(struct tls_server *s, const struct tls_server_spec *spec, struct tls_error *e)
 {
 	int mode = SSL_VERIFY_PEER;
@@ -194,8 +204,24 @@ static enum err set_clients(struct tls_server *s, const struct tls_server_spec *
 		return OK;
 	if (spec->client_certs == TLS_CLIENT_CERTS_REQUIRE)
 		mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
-	SSL_CTX_set_verify(s->ctx, mode, NULL);
+	SSL_CTX_set_verify(s->ctx, mode, on_verify);
 	return tls_ctx_trust(s->ctx, spec->client_ca, spec->client_crl, true, e);
+}
+
+/* A session does not outlive the certificate that its client has shown: then hands are shaken in full, and it is verified anew.
+ * OpenSSL's contract: a ticket that is not used is one that could not be read. */
+static SSL_TICKET_RETURN on_session(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t n, SSL_TICKET_STATUS status,
+		void *arg)
+{
+	const X509 *x;
+
+	(void)ssl, (void)name, (void)n, (void)arg;
+	if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW)
+		return SSL_TICKET_RETURN_IGNORE_RENEW;
+	x = SSL_SESSION_get0_peer(session);
+	if (x && X509_cmp_current_time(X509_get0_notAfter(x)) <= 0)
+		return SSL_TICKET_RETURN_IGNORE_RENEW;
+	return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
 static enum err set_tickets(struct tls_server *s, const struct tls_server_spec *spec, struct tls_error *e)
@@ -206,6 +232,8 @@ static enum err set_tickets(struct tls_server *s, const struct tls_server_spec *
 	}
 	if (!SSL_CTX_set_num_tickets(s->ctx, spec->n_tickets) || tls_tickets_use(spec->tickets, s->ctx) != OK)
 		return tls_error_set(e, ERR_MEM, TLS_PART_TICKETS, "no memory");
+	if (spec->client_certs != TLS_CLIENT_CERTS_NONE)
+		SSL_CTX_set_session_ticket_cb(s->ctx, NULL, on_session, NULL);
 	return OK;
 }
 

@@ -186,6 +186,11 @@ static bool key_start(const struct tls_tickets *t, const struct ticket_key *k, c
 	return EVP_MAC_CTX_set_params(mac, params) && EVP_CipherInit_ex2(cipher, t->aes, k->cipher, iv, enc, NULL);
 }
 
+bool tls_tickets_fit(const X509 *shown)
+{
+	return !shown || i2d_X509(shown, NULL) <= TLS_TICKET_CERT_MAX;
+}
+
 /* OpenSSL's contract: -1 fails, 0 is no ticket of ours, 1 is good, 2 is good and is to be replaced. */
 static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int enc)
 {
@@ -193,6 +198,8 @@ static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHE
 	struct ticket_key k;
 	int which = NOW, r;
 
+	if (enc && !tls_tickets_fit(SSL_get0_peer_certificate(ssl)))
+		return 0;	/* TLS 1.2: an empty ticket (RFC 5077, 3.3) */
 	if (enc && RAND_bytes(iv, EVP_CIPHER_get_iv_length(t->aes)) != 1)
 		return -1;
 	pthread_mutex_lock(&t->lock);

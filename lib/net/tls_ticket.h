@@ -2,16 +2,22 @@
 #ifndef THIMBLE_NET_TLS_TICKET_H
 #define THIMBLE_NET_TLS_TICKET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/net/tls_error.h"
 
-struct ssl_ctx_st;	/* OpenSSL's SSL_CTX */
+struct ssl_ctx_st;	/* OpenSSL's SSL_CTX and X509 */
+struct x509_st;
 
 #define TLS_TICKET_PERIOD (12 * 3600)	/* seconds that a key makes tickets; it reads them for one period more */
 #define TLS_TICKET_SHARED_MIN 32u	/* bytes of a shared secret */
+
+/* A ticket holds the certificate that the client has shown, and a ClientHello with it must not pass HELLO_MAX: bytes of one
+ * that gets tickets. */
+#define TLS_TICKET_CERT_MAX 8192
 
 struct tls_tickets;
 
@@ -30,5 +36,9 @@ MUST_USE enum err tls_tickets_turn(struct tls_tickets *t, int64_t now);
 
 /* Makes `t` (borrowed) what `ctx` makes its tickets with.  ERR_MEM. */
 MUST_USE enum err tls_tickets_use(struct tls_tickets *t, struct ssl_ctx_st *ctx);
+
+/* Whether a session with that certificate of its client (NULL: it has shown none) gets tickets: TLS 1.2 asks here, for
+ * TLS 1.3 the server says that there are none. */
+bool tls_tickets_fit(const struct x509_st *shown);
 
 #endif
