@@ -64,6 +64,7 @@ struct conf_headers {
 };
 
 enum conf_x_forwarded { CONF_XF_APPEND, CONF_XF_REPLACE, CONF_XF_OFF };
+enum conf_client_cert { CONF_CERT_OFF, CONF_CERT_SET, CONF_CERT_APPEND, CONF_CERT_PASS };
 enum conf_underscores { CONF_UNDERSCORES_DROP, CONF_UNDERSCORES_ALLOW, CONF_UNDERSCORES_REFUSE };
 
 struct conf_cidr_list {
@@ -144,6 +145,34 @@ struct conf_name_list {
 	size_t count;
 };
 
+enum conf_part_kind { CONF_PART_TEXT, CONF_PART_HOST, CONF_PART_PATH };
+
+/* A redirect's target in pieces: literal text, the request's host (with its port),
+ * the request's path with its query. */
+struct conf_part {
+	enum conf_part_kind kind;
+	struct str text;	/* of CONF_PART_TEXT */
+};
+
+enum conf_scheme { CONF_SCHEME_SAME, CONF_SCHEME_HTTP, CONF_SCHEME_HTTPS };
+
+/* One of the two; the other, or both, are empty. */
+struct conf_new_path {
+	struct str full;
+	struct str prefix;	/* in place of that of the matches, which all have the same */
+};
+
+struct conf_redirect {
+	struct str to;		/* as written; empty: */
+	struct conf_part *parts;
+	size_t part_count;
+	enum conf_scheme scheme;
+	struct str host;	/* without a port; empty: that of the request */
+	uint32_t port;		/* 0: that of the scheme, or when that is the same, of the request */
+	struct conf_new_path path;
+	uint32_t status;	/* 301, 302, 303, 307, 308 */
+};
+
 /* What a listener does with its connections. */
 enum conf_speaks {
 	CONF_SPEAKS_HTTP,
@@ -162,7 +191,10 @@ struct conf_listen {
 	const struct conf_service *service;	/* of CONF_SPEAKS_TCP */
 	struct conf_name_list sni;		/* of CONF_SPEAKS_SNI */
 	struct conf_cidr_list trusted_proxies;
+	bool redirects;				/* of CONF_SPEAKS_HTTP: `redirect` is there, and counts */
+	struct conf_redirect redirect;		/* without a prefix to replace */
 	enum conf_x_forwarded x_forwarded;
+	enum conf_client_cert x_forwarded_client_cert;	/* set, append: clients show certificates; append, pass: there are trusted_proxies */
 	bool forwarded;			/* add RFC 7239 Forwarded */
 	struct str via;			/* pseudonym; empty: no Via */
 	struct str request_id;		/* field name; empty: none */
@@ -232,34 +264,6 @@ enum conf_odd_paths { CONF_ODD_PASS, CONF_ODD_REFUSE, CONF_ODD_REDIRECT };
 struct conf_backend {
 	const struct conf_service *service;
 	uint32_t weight;	/* its share is that of the sum, which is above 0 */
-};
-
-enum conf_part_kind { CONF_PART_TEXT, CONF_PART_HOST, CONF_PART_PATH };
-
-/* A redirect's target in pieces: literal text, the request's host (with its port),
- * the request's path with its query. */
-struct conf_part {
-	enum conf_part_kind kind;
-	struct str text;	/* of CONF_PART_TEXT */
-};
-
-enum conf_scheme { CONF_SCHEME_SAME, CONF_SCHEME_HTTP, CONF_SCHEME_HTTPS };
-
-/* One of the two; the other, or both, are empty. */
-struct conf_new_path {
-	struct str full;
-	struct str prefix;	/* in place of that of the matches, which all have the same */
-};
-
-struct conf_redirect {
-	struct str to;		/* as written; empty: */
-	struct conf_part *parts;
-	size_t part_count;
-	enum conf_scheme scheme;
-	struct str host;	/* without a port; empty: that of the request */
-	uint32_t port;		/* 0: that of the scheme, or when that is the same, of the request */
-	struct conf_new_path path;
-	uint32_t status;	/* 301, 302, 303, 307, 308 */
 };
 
 struct conf_answer {

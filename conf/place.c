@@ -110,11 +110,43 @@ static void plain_check(struct conf_walk *w, const struct conf_service *s, struc
 		conf_errors_add(w->errors, pos, "the service `%.60s` has `tls`, and what a listener passes on is not put into TLS", s->name.p);
 }
 
-/* What the keys of a listener say of each other. */
-static void listen_check(struct conf_walk *w, const struct conf_node *n, struct conf_listen *l)
+/* That of a listener is for all its requests, so that there is no prefix, and what leads back here never ends. */
+static void redirect_check(struct conf_walk *w, const struct conf_node *n, struct conf_listen *l, bool sound)
+{
+	const struct conf_node *redirect = conf_node_child(n, "redirect"), *path = conf_node_child(redirect, "path");
+	const struct conf_node *prefix = conf_node_child(path, "replace_prefix");
+	const struct conf_redirect *r = &l->redirect;
+	enum conf_scheme own = l->tls.on ? CONF_SCHEME_HTTPS : CONF_SCHEME_HTTP;
+
+	l->redirects = redirect;
+	conf_redirect_check(w, redirect, r, sound);
+	if (prefix)
+		conf_errors_add(w->errors, prefix->key_pos, "the `redirect` of a listener is for all paths: there is no prefix to replace");
+	else if (redirect && sound && !r->to.n && !r->host.n && !r->port && (r->scheme ? r->scheme == own : path != NULL))
+		conf_errors_add(w->errors, redirect->key_pos, "the redirect leads back to this listener, for ever%s",
+				l->tls.on ? ": it is for one without `tls`" : "");
+}
+
+/* Who says whose certificate it was. */
+static void client_cert_check(struct conf_walk *w, const struct conf_node *n, const struct conf_listen *l)
+{
+	const struct conf_node *c = conf_node_child(n, "x_forwarded_client_cert");
+	enum conf_client_cert is = l->x_forwarded_client_cert;
+
+	if (c && (is == CONF_CERT_SET || is == CONF_CERT_APPEND) && !(l->tls.on && l->tls.clients.ca.text.n))
+		conf_errors_add(w->errors, c->pos, "no client shows a certificate here: that needs `tls` with `client_certificates`%s",
+				is == CONF_CERT_APPEND ? "; to let pass what `trusted_proxies` say, write `pass`" : "");
+	if (c && (is == CONF_CERT_APPEND || is == CONF_CERT_PASS) && !l->trusted_proxies.count)
+		conf_errors_add(w->errors, c->pos, "`%s` needs `trusted_proxies`: those whose field is believed", c->text.p);
+}
+
+/* What the keys of a listener say of each other; `sound`: each by itself was all right. */
+static void listen_check(struct conf_walk *w, const struct conf_node *n, struct conf_listen *l, bool sound)
 {
 	const struct conf_node *tls = conf_node_child(n, "tls");
-	static const char *const http[] = {"x_forwarded", "forwarded", "via", "request_id", "underscores", "upgrade"};
+	static const char *const http[] = {
+		"x_forwarded", "x_forwarded_client_cert", "forwarded", "via", "request_id", "underscores", "upgrade", "redirect",
+	};
 	const struct conf_node *service = conf_node_child(n, "service"), *sni = conf_node_child(n, "sni");
 	const struct conf_node *proxy = conf_node_child(n, "proxy_protocol");
 
@@ -127,6 +159,11 @@ static void listen_check(struct conf_walk *w, const struct conf_node *n, struct 
 		if (c)
 			conf_errors_add(w->errors, c->key_pos, "`%s` is about HTTP, which a listener with `%s` does not read",
 					http[i], sni ? "sni" : "service");
+	}
+	if (l->speaks == CONF_SPEAKS_HTTP) {
+		redirect_check(w, n, l, sound);
+		if (sound)
+			client_cert_check(w, n, l);
 	}
 	if (service)
 		plain_check(w, l->service, service->pos);
@@ -145,8 +182,10 @@ static void listen_read(struct conf_walk *w, const struct conf_key *k, const str
 	*l = w->listen;
 	l->pos = n->pos;
 	if (n->kind == CONF_NODE_MAP) {
+		size_t errors = w->errors->count + w->errors->more;
+
 		conf_walk_map(w, CONF_LISTEN, n, l);
-		listen_check(w, n, l);
+		listen_check(w, n, l, errors == w->errors->count + w->errors->more);
 	} else if (conf_walk_text(w, k, n)) {
 		address_read(w, n, CONF_USE_LISTEN, &l->address);
 	}

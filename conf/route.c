@@ -272,12 +272,11 @@ static void new_path_check(struct conf_walk *w, const struct conf_node *path, co
 		conf_errors_add(w->errors, path->pos, "a new path needs `replace_full` or `replace_prefix`");
 }
 
-/* A redirect says where to as a whole, or what is other than in the request; `sound`: its keys were all right. */
-static void redirect_check(struct conf_walk *w, const struct conf_node *n, const struct conf_route *r, bool sound)
+void conf_redirect_check(struct conf_walk *w, const struct conf_node *redirect, const struct conf_redirect *r, bool sound)
 {
 	static const char *const others[] = {"scheme", "host", "port", "path"};
-	const struct conf_node *redirect = conf_node_child(n, "redirect"), *to = conf_node_child(redirect, "to"), *c;
-	const char *wrong = r->redirect.host.n ? conf_host_wrong(r->redirect.host) : NULL;
+	const struct conf_node *to = conf_node_child(redirect, "to"), *c;
+	const char *wrong = r->host.n ? conf_host_wrong(r->host) : NULL;
 	bool some = to;
 
 	for (unsigned i = 0; i < 4; i++) {
@@ -290,9 +289,15 @@ static void redirect_check(struct conf_walk *w, const struct conf_node *n, const
 		conf_errors_add(w->errors, redirect->pos, "a redirect needs `to`, or one of `scheme`, `host`, `port` and `path`");
 	c = conf_node_child(redirect, "host");
 	if (c && wrong)
-		conf_errors_add(w->errors, c->pos, "`%.80s` %s", r->redirect.host.p,
+		conf_errors_add(w->errors, c->pos, "`%.80s` %s", r->host.p,
 				strstr(wrong, "has a port") ? "has a port: write it as `port`" : wrong);
-	c = conf_node_child(redirect, "path");
+}
+
+static void redirect_check(struct conf_walk *w, const struct conf_node *n, const struct conf_route *r, bool sound)
+{
+	const struct conf_node *redirect = conf_node_child(n, "redirect"), *c = conf_node_child(redirect, "path");
+
+	conf_redirect_check(w, redirect, &r->redirect, sound);
 	if (c && c->kind == CONF_NODE_MAP)
 		new_path_check(w, c, r);
 }

@@ -185,6 +185,8 @@ static void short_form(enum conf_noun noun, struct str s, char *out, size_t size
 		return;
 	if (noun == CONF_ANSWER && strspn(s.p, "0123456789") == s.n)
 		key = "answer: {status";
+	if (noun == CONF_REDIRECT && (str_eq(s, STR("http")) || str_eq(s, STR("https"))))
+		key = "redirect: {scheme";
 	if (strcspn(s.p, "{}[],#&*!|>'\"%@` ") != s.n)
 		quote = strchr(s.p, '"') ? "'" : "\"";
 	snprintf(out, size, ": write `%s: %s%s%s}`", key, quote, s.p, quote);
@@ -322,7 +324,7 @@ static bool speaks_http(const struct conf *c)
 	bool http = !c->listen_count;
 
 	for (size_t i = 0; i < c->listen_count; i++)
-		http = http || c->listens[i].speaks == CONF_SPEAKS_HTTP;
+		http = http || (c->listens[i].speaks == CONF_SPEAKS_HTTP && !c->listens[i].redirects);
 	return http;
 }
 

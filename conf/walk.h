@@ -96,6 +96,8 @@ struct str conf_service_dns_name(const struct conf_service *s);
 /* What a service, whose node is `n` and sound, says of TLS as a whole: the schemes of its endpoints, and the name that is expected. */
 void conf_service_tls_check(struct conf_walk *w, const struct conf_node *n, struct conf_service *s);	/* tls.c */
 
+/* A redirect (`n` may be NULL) says where to as a whole, or what is other than in the request; `sound`: its keys were all right. */
+void conf_redirect_check(struct conf_walk *w, const struct conf_node *n, const struct conf_redirect *r, bool sound);	/* route.c */
 /* What one item cannot see: clashes between listeners, between routes. */
 void conf_check_listens(struct conf_walk *w, const bool *sound);	/* rules.c */
 void conf_check_routes(struct conf_walk *w, const bool *sound);

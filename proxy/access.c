@@ -22,6 +22,7 @@
 _Static_assert(ACCESS_TARGET_MAX + ACCESS_REFERER_MAX + ACCESS_AGENT_MAX + ACCESS_AUTHORITY_MAX +
 	6 * ACCESS_LABEL_MAX + 4 * ACCESS_TOKEN_MAX + 14 * 5 + 1024 <= ACCESS_LINE_MAX,
 	"the longest line fits");
+_Static_assert(2 * ACCESS_CLIENT_MAX + ACCESS_AUTHORITY_MAX + ACCESS_TOKEN_MAX + 4 * 5 + 128 <= ACCESS_TLS_MAX, "and of TLS");
 
 /* `json` below is a constant wherever it is used: two copies, no tests. */
 #define INLINE inline __attribute__((always_inline))
@@ -441,6 +442,16 @@ static char *put_protocol(char *o, const struct access_record *r, bool json)
 	return PUT(put_version(PUT(o, "\""), r), "\"");
 }
 
+static __attribute__((noinline)) char *text_tls(char *o, const struct access_tls *t, bool *cut)
+{
+	o = put_small(PUT(o, " tls=1."), t->minor);
+	o = text_string(PUT(o, " tls_cipher="), t->cipher, ACCESS_TOKEN_MAX, cut);
+	o = text_string(PUT(o, " tls_name="), t->name, ACCESS_AUTHORITY_MAX, cut);
+	o = t->resumed ? PUT(o, " tls_resumed=yes") : PUT(o, " tls_resumed=no");
+	o = text_string(PUT(o, " tls_client="), t->client, ACCESS_CLIENT_MAX, cut);
+	return text_string(PUT(o, " tls_client_id="), t->client_id, ACCESS_CLIENT_MAX, cut);
+}
+
 size_t access_text(char *out, const struct access_record *r, struct access_date *date)
 {
 	bool cut = false;
@@ -470,6 +481,8 @@ size_t access_text(char *out, const struct access_record *r, struct access_date 
 	o = text_string(PUT(o, " user="), r->user, ACCESS_LABEL_MAX, &cut);
 	o = text_string(PUT(o, " referer="), r->referer, ACCESS_REFERER_MAX, &cut);
 	o = text_string(PUT(o, " user_agent="), r->user_agent, ACCESS_AGENT_MAX, &cut);
+	if (r->tls)
+		o = text_tls(o, r->tls, &cut);
 	o = text_flags(PUT(o, " flags="), r, cut);
 	*o++ = '\n';
 	return (size_t)(o - out);
@@ -486,6 +499,16 @@ static char *json_client(char *o, const struct access_record *r)
 static char *json_bool(char *o, bool v)
 {
 	return v ? PUT(o, "true") : PUT(o, "false");
+}
+
+static __attribute__((noinline)) char *json_tls(char *o, const struct access_tls *t, bool *cut)
+{
+	o = put_small(PUT(o, ",\"tls\":\"1."), t->minor);
+	o = json_string(PUT(o, "\",\"tls_cipher\":"), t->cipher, ACCESS_TOKEN_MAX, cut);
+	o = json_string(PUT(o, ",\"tls_name\":"), t->name, ACCESS_AUTHORITY_MAX, cut);
+	o = json_bool(PUT(o, ",\"tls_resumed\":"), t->resumed);
+	o = json_string(PUT(o, ",\"tls_client\":"), t->client, ACCESS_CLIENT_MAX, cut);
+	return json_string(PUT(o, ",\"tls_client_id\":"), t->client_id, ACCESS_CLIENT_MAX, cut);
 }
 
 size_t access_json(char *out, const struct access_record *r, struct access_date *date)
@@ -517,6 +540,8 @@ size_t access_json(char *out, const struct access_record *r, struct access_date 
 	o = json_string(PUT(o, ",\"user\":"), r->user, ACCESS_LABEL_MAX, &cut);
 	o = json_string(PUT(o, ",\"referer\":"), r->referer, ACCESS_REFERER_MAX, &cut);
 	o = json_string(PUT(o, ",\"user_agent\":"), r->user_agent, ACCESS_AGENT_MAX, &cut);
+	if (r->tls)
+		o = json_tls(o, r->tls, &cut);
 	o = json_bool(PUT(o, ",\"reused\":"), r->reused);
 	o = json_bool(PUT(o, ",\"client_closed\":"), r->client_closed);
 	o = json_bool(PUT(o, ",\"upgrade\":"), r->upgrade);
@@ -528,7 +553,7 @@ size_t access_json(char *out, const struct access_record *r, struct access_date 
 bool access_write(const struct access_record *r)
 {
 	static _Thread_local struct access_date date;
-	char *out = log_access_reserve(ACCESS_LINE_MAX);
+	char *out = log_access_reserve(ACCESS_LINE_MAX + (r->tls ? ACCESS_TLS_MAX : 0));
 
 	if (!out)
 		return false;

@@ -9,6 +9,16 @@
 
 #define ACCESS_NONE (-1)	/* a duration that was never measured */
 
+/* Of a client's connection by TLS; strings as in the record. */
+struct access_tls {
+	uint8_t minor;			/* of TLS 1.2, 1.3 */
+	bool resumed;
+	struct str cipher;
+	struct str name;		/* that the client asked for */
+	struct str client;		/* the subject of its certificate; empty when it has shown none */
+	struct str client_id;		/* its SPIFFE ID */
+};
+
 /* All pointers are borrowed for the call.  An empty string, like ACCESS_NONE, is written as
  * absent.  Never fill in what carries credentials: the record has no place for other fields. */
 struct access_record {
@@ -47,6 +57,7 @@ struct access_record {
 	bool reused;			/* the upstream connection had served before */
 	bool client_closed;		/* the client left early */
 	bool upgrade;			/* became a tunnel */
+	const struct access_tls *tls;	/* NULL: plain, and nothing of it is written */
 };
 
 /* What a string may take once it is escaped, bytes; longer ones end in "..." and set the cut mark. */
@@ -54,10 +65,12 @@ enum {
 	ACCESS_TARGET_MAX = 2048,
 	ACCESS_REFERER_MAX = 1024,
 	ACCESS_AGENT_MAX = 512,
-	ACCESS_AUTHORITY_MAX = 256,
+	ACCESS_AUTHORITY_MAX = 256,	/* and the name of TLS */
+	ACCESS_CLIENT_MAX = 512,	/* subject, SPIFFE ID */
 	ACCESS_LABEL_MAX = 128,		/* listener, route, service, endpoint, request id, user */
-	ACCESS_TOKEN_MAX = 64,		/* method, cause */
-	ACCESS_LINE_MAX = 6144,		/* the whole line, at most */
+	ACCESS_TOKEN_MAX = 64,		/* method, cause, cipher */
+	ACCESS_LINE_MAX = 6144,		/* the whole line, at most, of a plain connection */
+	ACCESS_TLS_MAX = 1536,		/* what TLS adds to it */
 };
 
 /* The date text of one second, kept by whoever formats many records. */
@@ -69,7 +82,7 @@ struct access_date {
 /* RFC 3339 in UTC with milliseconds, 24 bytes, for the years 1970 to 9999 (what is outside is
  * moved to the nearer end); returns the end. */
 char *access_time(char *out, int64_t unix_ms, struct access_date *date);
-/* Formats into `out`, ACCESS_LINE_MAX bytes; returns the length, a newline last.  No NUL is added. */
+/* Formats into `out`, ACCESS_LINE_MAX bytes, and ACCESS_TLS_MAX more when there is `tls`; returns the length, a newline last.  No NUL is added. */
 size_t access_text(char *out, const struct access_record *r, struct access_date *date);
 size_t access_json(char *out, const struct access_record *r, struct access_date *date);
 

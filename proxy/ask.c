@@ -33,6 +33,7 @@ static bool of_listener(const struct exchange *x, const struct field *f)
 	case FIELD_X_FORWARDED_FOR:
 	case FIELD_X_FORWARDED_PROTO:
 	case FIELD_X_FORWARDED_HOST:
+	case FIELD_X_FORWARDED_CLIENT_CERT:
 	case FIELD_FORWARDED:
 	case FIELD_VIA:
 		return true;

@@ -469,10 +469,22 @@ static bool never_had_one(const struct exchange *x)
 	return (x->cause == CAUSE_QUEUE_FULL || x->cause == CAUSE_QUEUE_TIMEOUT) && rules_limit(x->lease.service->rules) && !x->sent_again;
 }
 
+static struct access_tls secured(const struct exchange *x)
+{
+	const struct identity *who = identity_of(x->client);
+
+	return (struct access_tls){
+		.minor = (uint8_t)(who->facts.version - TLS_VERSION_12 + 2), .resumed = who->facts.resumed, .cipher = who->facts.cipher,
+		.name = identity_name(who), .client = who->shown ? who->shown->subject : STR(""),
+		.client_id = who->shown ? who->shown->spiffe : STR(""),
+	};
+}
+
 static void log_access(const struct exchange *x)
 {
 	char endpoint[ENDPOINT_TEXT_MAX];
 	char status[NUM_DEC_MAX];
+	struct access_tls tls;
 	struct access_record r = {
 		.time_unix_ms = x->w->wall_ms,
 		.client_port = x->client->port,
@@ -498,6 +510,10 @@ static void log_access(const struct exchange *x)
 	} else if (x->client->peer.v4) {
 		r.client_family = AF_INET;
 		memcpy(r.client_addr, &x->client->peer.v4, 4);
+	}
+	if (conn_secure(x->client)) {
+		tls = secured(x);
+		r.tls = &tls;
 	}
 	if (x->route)
 		r.route = route_label(x->route);

@@ -190,6 +190,8 @@ static bool stays(struct exchange *x, const struct listener *l, const struct fie
 	case FIELD_X_FORWARDED_HOST:
 		said->host |= believe;
 		return believe;
+	case FIELD_X_FORWARDED_CLIENT_CERT:
+		return trusted && l->client_cert >= CLIENT_CERT_APPEND;
 	case FIELD_FORWARDED:
 		return trusted && !l->forwarded;
 	case FIELD_EXPECT:
@@ -197,7 +199,8 @@ static bool stays(struct exchange *x, const struct listener *l, const struct fie
 	case FIELD_OTHER:
 		if (x->request_id.n && str_ieq(field_name(f), l->request_id))
 			return false;
-		return l->underscores == UNDERSCORES_ALLOW || !memchr(f->name, '_', f->name_len);
+		return !memchr(f->name, '_', f->name_len) ||
+		       (l->underscores == UNDERSCORES_ALLOW && !head_alike(field_name(f), STR("X-Forwarded-Client-Cert")));
 	default:
 		return true;
 	}
@@ -254,6 +257,25 @@ static enum cause count_forwards(struct exchange *x, struct head *h)
 	return CAUSE_NONE;
 }
 
+/* Whose certificate it was, when the client has shown one: behind what a peer said that is believed, which is still there. */
+static enum cause add_client_cert(struct exchange *x, struct head *h, const struct listener *l)
+{
+	const struct identity *who = l->client_cert != CLIENT_CERT_PASS && conn_secure(x->client) ? identity_of(x->client) : NULL;
+	const struct str name = STR("X-Forwarded-Client-Cert");
+	struct str all;
+
+	if (!who || !who->shown)
+		return CAUSE_NONE;
+	all = who->shown->field;
+	if (head_find_id(h, FIELD_X_FORWARDED_CLIENT_CERT)) {
+		all = joined(x, h, FIELD_X_FORWARDED_CLIENT_CERT, true, all);
+		if (!all.p)
+			return CAUSE_NO_MEMORY;
+		head_remove(h, name);
+	}
+	return head_add_id(h, FIELD_X_FORWARDED_CLIENT_CERT, name, all) == OK ? CAUSE_NONE : CAUSE_BAD_REQUEST;
+}
+
 /* What the listener lets through, and what it adds. */
 static enum cause by_listener(struct exchange *x, const struct listener *l, struct head *h)
 {
@@ -281,7 +303,9 @@ static enum cause by_listener(struct exchange *x, const struct listener *l, stru
 		n++;
 	}
 	h->n_fields = (uint16_t)n;
-	return add_forwarded(x, h, l, xff, forwarded, said) == OK ? CAUSE_NONE : CAUSE_BAD_REQUEST;
+	if (add_forwarded(x, h, l, xff, forwarded, said) != OK)
+		return CAUSE_BAD_REQUEST;
+	return l->client_cert ? add_client_cert(x, h, l) : CAUSE_NONE;
 }
 
 enum cause forward_request(struct exchange *x, struct head *h)
@@ -364,6 +388,17 @@ static enum err edit_noted(struct exchange *x, struct head *h)
 	return err;
 }
 
+/* What says that TLS is needed is there whatever becomes of a request (RFC 6797 7.1), and no other change of the route. */
+static enum err be_strict(struct head *h, const struct route_spec *r)
+{
+	enum err err = OK;
+
+	for (unsigned i = 0; i < r->n_response && err == OK; i++)
+		if (r->response[i].op == HEADER_SET_SECURE)
+			err = head_set(h, r->response[i].name, r->response[i].value);
+	return err;
+}
+
 static enum cause complete_answer(struct exchange *x, struct head *h, bool edits)
 {
 	const struct listener *l = &x->w->settings->listeners[x->client->listener];
@@ -375,6 +410,8 @@ static enum cause complete_answer(struct exchange *x, struct head *h, bool edits
 	if (x->notes && edit_noted(x, h) != OK)
 		return CAUSE_ANSWER_HEAD_SIZE;
 	if (edits && edit(h, x->route->spec->response, x->route->spec->n_response, conn_secure(x->client)) != OK)
+		return CAUSE_ANSWER_HEAD_SIZE;
+	if (!edits && x->route && conn_secure(x->client) && be_strict(h, x->route->spec) != OK)
 		return CAUSE_ANSWER_HEAD_SIZE;
 	return CAUSE_NONE;
 }

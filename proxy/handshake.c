@@ -122,12 +122,33 @@ static void last_chance(struct worker *w, struct conn *c)
 	worker_ready(w, c);
 }
 
+static void fail(struct worker *w, struct conn *c, enum cause cause)
+{
+	char ip[64];
+
+	COUNT(w, cause[cause]);
+	LOG_RATE(LEVEL_WARN, "a connection from %.*s was closed: %s", (int)client_ip(c, ip), ip, causes[cause].text.p);
+	conn_close(w, c, false);
+}
+
+/* Who it is is known now; false: no memory for that. */
+static bool recognise(struct worker *w, struct tls_live *l)
+{
+	l->who = identity_known(&w->identities, (struct identity *)(uintptr_t)l->who, l);
+	return l->who;
+}
+
 static void over(struct worker *w, struct conn *c, bool good)
 {
 	struct buf *rest = NULL;
 
 	w->shaking--;
 	worker_wait_end(c);
+	if (good && !recognise(w, conn_tls(c)->live)) {
+		c->t.state = CONN_IDLE;
+		fail(w, c, CAUSE_NO_MEMORY);
+		return;
+	}
 	if (good) {
 		COUNT(w, handshakes);
 		handshake_park(w, c);
@@ -153,15 +174,6 @@ static void go_on(struct worker *w, struct conn *c, struct str in)
 		over(w, c, got == SHAKEN_DONE);
 }
 
-static void fail(struct worker *w, struct conn *c, enum cause cause)
-{
-	char ip[64];
-
-	COUNT(w, cause[cause]);
-	LOG_RATE(LEVEL_WARN, "a connection from %.*s was closed: %s", (int)client_ip(c, ip), ip, causes[cause].text.p);
-	conn_close(w, c, false);
-}
-
 static void begin(struct worker *w, struct conn *c, const struct hello *h)
 {
 	const struct tls_server *server;
@@ -175,7 +187,7 @@ static void begin(struct worker *w, struct conn *c, const struct hello *h)
 		server = tls_of_listener(w->server, c->listener);
 		group = tls_server_group(server, (struct str){ h->name, h->name_n }, NULL);
 		ssl = tls_server_ssl(server, group);
-		who = identity_get(&w->identities, server, group);
+		who = identity_get(&w->identities, server, group, (struct str){ h->name, h->name_n });
 	}
 	if (!make_live(w, c, ssl, w->settings->listeners[c->listener].park, who, who)) {
 		buf_free(&first, &w->budget);

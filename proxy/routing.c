@@ -106,18 +106,26 @@ static enum cause judge_path(struct exchange *x, const struct head *h, struct st
 	return CAUSE_PATH_REDIRECT;
 }
 
+/* Where an authority looks, by plain HTTP, whether a host is ours (RFC 8555 8.3). */
+static const struct str acme = { "/.well-known/acme-challenge/", 28 };
+
 enum cause routing_find(struct exchange *x, struct head *h)
 {
 	struct route_query q = {
 		.host = h->authority, .method = h->method, .path = h->path,
 		.header = header_of, .ctx = h,
 	};
+	const struct listener *listener = &x->w->settings->listeners[x->client->listener];
 	const struct route *route;
 
 	if (conn_secure(x->client) && misdirected(x, h->authority))
 		return CAUSE_MISDIRECTED;
 	if (!path_is_normal(h->path) && path_to_match(x, h, &q.path) != CAUSE_NONE)
 		return CAUSE_NO_MEMORY;
+	if (listener->redirect && !str_starts(q.path, acme)) {
+		x->route = route_ref(listener->redirect);
+		return CAUSE_NONE;
+	}
 	if (h->target.n > h->path.n)
 		q.query = (struct str){ h->path.p + h->path.n + 1, h->target.n - h->path.n - 1 };
 	switch (snapshot_find(x->w->snapshot, &q, &route)) {

@@ -71,6 +71,45 @@ static uint8_t opening_of(const struct conf_listen *c)
 	return proxy[c->proxy_protocol] | speaks[c->speaks] | (c->tls.on ? OPENING_TLS : 0);
 }
 
+/* The template of a redirect's Location (dispatch/text.h); p NULL: no memory. */
+static struct str location_of(struct arena *a, const struct conf_redirect *r)
+{
+	static const char *const schemes[] = {
+		[CONF_SCHEME_SAME] = "{scheme}", [CONF_SCHEME_HTTP] = "http", [CONF_SCHEME_HTTPS] = "https",
+	};
+	size_t size = r->host.n + sizeof "{scheme}://{host}:65535{path}";
+	char *p, port[16] = "";
+	int n;
+
+	if (r->to.n)
+		return r->to;
+	if (!r->scheme && !r->host.n && !r->port)
+		return STR("{path}");
+	p = arena_alloc(a, size);
+	if (!p)
+		return (struct str){0};
+	if (!r->scheme && (r->port == 80 || r->port == 443))
+		snprintf(port, sizeof port, "{:%u}", r->port);
+	else if (!r->port)
+		snprintf(port, sizeof port, "%s", r->scheme ? "" : "{port}");
+	else if (r->port != (r->scheme == CONF_SCHEME_HTTPS ? 443 : 80))
+		snprintf(port, sizeof port, ":%u", r->port);
+	n = snprintf(p, size, "%s://%s%s{path}", schemes[r->scheme], r->host.n ? r->host.p : "{host}", port);
+	return (struct str){ p, (size_t)n };
+}
+
+/* A route that no router knows: it has all requests. */
+static bool make_redirect(struct arena *a, struct listener *l, const struct conf_redirect *c)
+{
+	struct route_spec r = {
+		.action = ROUTE_REDIRECT, .status = (uint16_t)c->status, .text = location_of(a, c), .label = STR("redirect"),
+		.rewrite = c->path.full.n ? REWRITE_PATH : REWRITE_NONE, .rewrite_to = c->path.full, .body_limit = UINT64_MAX,
+	};
+
+	l->redirect = r.text.p ? route_new(&r, route_spec_hash(&r), NULL, NULL) : NULL;
+	return l->redirect;
+}
+
 static bool make_listener(struct arena *a, struct listener *l, const struct conf_listen *c)
 {
 	address_of(&l->address, &c->address);
@@ -80,13 +119,16 @@ static bool make_listener(struct arena *a, struct listener *l, const struct conf
 				   c->x_forwarded == CONF_XF_REPLACE ? FORWARDED_REPLACE : FORWARDED_APPEND);
 	l->underscores = (uint8_t)(c->underscores == CONF_UNDERSCORES_ALLOW ? UNDERSCORES_ALLOW :
 				   c->underscores == CONF_UNDERSCORES_REFUSE ? UNDERSCORES_REFUSE : UNDERSCORES_DROP);
+	l->client_cert = (uint8_t)(c->x_forwarded_client_cert == CONF_CERT_SET ? CLIENT_CERT_SET :
+				   c->x_forwarded_client_cert == CONF_CERT_APPEND ? CLIENT_CERT_APPEND :
+				   c->x_forwarded_client_cert == CONF_CERT_PASS ? CLIENT_CERT_PASS : CLIENT_CERT_OFF);
 	l->forwarded = c->forwarded;
 	l->opening = opening_of(c);
 	l->park = c->tls.park;
 	l->n_upgrade = (unsigned)c->upgrade.count;
 	l->upgrade = arena_alloc(a, l->n_upgrade * sizeof *l->upgrade + 1);
 	if (!l->label.p || !l->request_id.p || !l->upgrade || !make_via(a, l->via, c->via) ||
-	    !policies_networks(&l->trusted, &c->trusted_proxies))
+	    !policies_networks(&l->trusted, &c->trusted_proxies) || (c->redirects && !make_redirect(a, l, &c->redirect)))
 		return false;
 	for (unsigned i = 0; i < l->n_upgrade; i++) {
 		l->upgrade[i] = dup_z(a, c->upgrade.items[i]);
@@ -175,12 +217,18 @@ fail:
 	return NULL;
 }
 
+static void listener_free(struct listener *l)
+{
+	networks_free(l->trusted);
+	route_unref(l->redirect);
+}
+
 void settings_free(struct settings *s)
 {
 	if (!s)
 		return;
 	for (unsigned i = 0; s->listeners && i < s->n_listeners; i++)
-		networks_free(s->listeners[i].trusted);
+		listener_free(&s->listeners[i]);
 	arena_fini(&s->arena);
 	mem_free(s);
 }
@@ -392,33 +440,6 @@ static struct str label_of(struct arena *a, const struct conf_route *c)
 	memcpy(p, host.p, host.n);
 	memcpy(p + host.n, path.p, path.n);
 	return (struct str){ p, host.n + path.n };
-}
-
-/* The template of a redirect's Location (dispatch/text.h); p NULL: no memory. */
-static struct str location_of(struct arena *a, const struct conf_redirect *r)
-{
-	static const char *const schemes[] = {
-		[CONF_SCHEME_SAME] = "{scheme}", [CONF_SCHEME_HTTP] = "http", [CONF_SCHEME_HTTPS] = "https",
-	};
-	size_t size = r->host.n + sizeof "{scheme}://{host}:65535{path}";
-	char *p, port[16] = "";
-	int n;
-
-	if (r->to.n)
-		return r->to;
-	if (!r->scheme && !r->host.n && !r->port)
-		return STR("{path}");
-	p = arena_alloc(a, size);
-	if (!p)
-		return (struct str){0};
-	if (!r->scheme && (r->port == 80 || r->port == 443))
-		snprintf(port, sizeof port, "{:%u}", r->port);
-	else if (!r->port)
-		snprintf(port, sizeof port, "%s", r->scheme ? "" : "{port}");
-	else if (r->port != (r->scheme == CONF_SCHEME_HTTPS ? 443 : 80))
-		snprintf(port, sizeof port, ":%u", r->port);
-	n = snprintf(p, size, "%s://%s%s{path}", schemes[r->scheme], r->host.n ? r->host.p : "{host}", port);
-	return (struct str){ p, (size_t)n };
 }
 
 static bool action_of(struct arena *a, struct route_spec *r, const struct conf_route *c)

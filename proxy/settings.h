@@ -16,6 +16,7 @@ struct conf;
 struct tls;
 
 enum forwarded_for { FORWARDED_APPEND, FORWARDED_REPLACE, FORWARDED_OFF };
+enum client_cert { CLIENT_CERT_OFF, CLIENT_CERT_SET, CLIENT_CERT_APPEND, CLIENT_CERT_PASS };
 enum underscores { UNDERSCORES_DROP, UNDERSCORES_ALLOW, UNDERSCORES_REFUSE };
 
 /* What comes before HTTP on the connections of a listener, or instead of it: bits, which a client's connection has in
@@ -33,9 +34,11 @@ struct listener {
 	struct networks *trusted;	/* owned: peers whose X-Forwarded-* and Forwarded are believed, and PROXY protocol headers; NULL: nobody */
 	uint8_t x_forwarded;		/* enum forwarded_for */
 	uint8_t underscores;		/* enum underscores */
+	uint8_t client_cert;		/* enum client_cert: X-Forwarded-Client-Cert */
 	uint8_t opening;		/* OPENING_*; 0: HTTP and nothing else */
 	bool forwarded;			/* add Forwarded (RFC 7239) */
 	bool park;			/* OPENING_TLS: connections may be parked */
+	const struct route *redirect;	/* owned reference: for all requests; NULL: routes are */
 	struct str via[2];		/* our Via member for HTTP/1.0 and 1.1, "1.1 thimble"; empty: none */
 	struct str request_id;		/* field name; empty: none */
 	struct str *upgrade;		/* protocols that may be upgraded to, lower case */

@@ -43,9 +43,9 @@ static const char *format(bool json, const struct access_record *r)
 	size_t n;
 
 	free(out);	/* exactly as large as promised, for the sanitizer to watch */
-	out = malloc(ACCESS_LINE_MAX);
+	out = malloc(ACCESS_LINE_MAX + (r->tls ? ACCESS_TLS_MAX : 0));
 	n = json ? access_json(out, r, &date) : access_text(out, r, &date);
-	assert_true(n < ACCESS_LINE_MAX);
+	assert_true(n < ACCESS_LINE_MAX + (r->tls ? ACCESS_TLS_MAX : 0));
 	assert_int_equal(out[n - 1], '\n');
 	assert_null(memchr(out, '\n', n - 1));
 	out[n - 1] = 0;
@@ -82,6 +82,30 @@ static void test_json_line(void **state)
 		"\"duration_us\":12345,\"connect_us\":null,\"first_byte_us\":99,\"route\":\"r\",\"service\":\"s\","
 		"\"endpoint\":\"10.0.0.1:80\",\"cause\":null,\"fault\":null,\"retries\":10,\"retry_cause\":\"503\",\"no_retry\":null,\"request_id\":null,\"user\":null,\"referer\":null,"
 		"\"user_agent\":\"curl/8 (x)\",\"reused\":true,\"client_closed\":false,\"upgrade\":false,\"cut\":false}");
+}
+
+static void test_tls(void **state)
+{
+	struct access_tls tls = { .minor = 3, .resumed = true, .cipher = STR("TLS_AES_128_GCM_SHA256"), .name = STR("a.example") };
+	struct access_record r = record();
+	char long_text[3000], *end;
+
+	(void)state;
+	r.tls = &tls;
+	assert_non_null(strstr(format(false, &r), "\"curl/8 (x)\" tls=1.3 tls_cipher=\"TLS_AES_128_GCM_SHA256\" tls_name=\"a.example\" "
+		"tls_resumed=yes tls_client=- tls_client_id=- flags=r"));
+	tls = (struct access_tls){ .minor = 2, .client = STR("CN=\\22"), .client_id = STR("spiffe://a/b") };
+	assert_non_null(strstr(format(true, &r), "\"curl/8 (x)\",\"tls\":\"1.2\",\"tls_cipher\":null,\"tls_name\":null,\"tls_resumed\":false,"
+		"\"tls_client\":\"CN=\\\\22\",\"tls_client_id\":\"spiffe://a/b\",\"reused\":true"));
+	memset(long_text, 1, sizeof long_text);
+	tls.cipher = tls.name = tls.client = tls.client_id = (struct str){ long_text, sizeof long_text };
+	r.listener = r.method = r.authority = r.target = r.route = r.service = r.endpoint = r.cause = r.fault = tls.name;
+	r.request_id = r.user = r.referer = r.user_agent = tls.name;
+	assert_non_null(strstr(format(false, &r), " flags=rt"));
+	end = strstr(format(false, &r), " tls=");
+	assert_non_null(end);
+	assert_true(strlen(end) < ACCESS_TLS_MAX);
+	assert_non_null(strstr(format(true, &r), "\"cut\":true}"));
 }
 
 /* The plain way to say what a byte becomes. */
@@ -323,6 +347,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text_line),
 		cmocka_unit_test(test_json_line),
+		cmocka_unit_test(test_tls),
 		cmocka_unit_test(test_every_byte_everywhere),
 		cmocka_unit_test(test_json_of_random_bytes),
 		cmocka_unit_test(test_cut),

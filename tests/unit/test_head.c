@@ -23,7 +23,8 @@ static const struct {
 	{"Proxy-Status", FIELD_PROXY_STATUS}, {"Authorization", FIELD_AUTHORIZATION},
 	{"HTTP2-Settings", FIELD_HTTP2_SETTINGS}, {"HTTP\x12-Settings", FIELD_OTHER},
 	{"X-Forwarded-For", FIELD_X_FORWARDED_FOR}, {"X-Forwarded-Host", FIELD_X_FORWARDED_HOST},
-	{"X-Forwarded-Proto", FIELD_X_FORWARDED_PROTO}, {"Proxy-Connection", FIELD_PROXY_CONNECTION},
+	{"X-Forwarded-Proto", FIELD_X_FORWARDED_PROTO},
+	{"X-Forwarded-Client-Cert", FIELD_X_FORWARDED_CLIENT_CERT}, {"Proxy-Connection", FIELD_PROXY_CONNECTION},
 	{"", FIELD_OTHER}, {"X", FIELD_OTHER}, {"X-Forwarded-Fo\x12", FIELD_OTHER},
 };
 

@@ -82,6 +82,8 @@ static const char *company(enum conf_noun noun, const char *key)
 		return "head: 1MiB";
 	if (noun == CONF_LISTEN && strcmp(key, "proxy_protocol") == 0)
 		return "trusted_proxies: 10.0.0.0/8";
+	if (noun == CONF_LISTEN && strcmp(key, "x_forwarded_client_cert") == 0)
+		return "trusted_proxies: 10.0.0.0/8, tls: {certificates: {cert: zz, key: zz}, client_certificates: {ca: zz}}";
 	if (noun == CONF_SERVICE && strcmp(key, "tls") == 0)
 		return "endpoints: [], host: zz.test";
 	if (noun == CONF_SERVICE_TLS)
@@ -177,7 +179,7 @@ static const struct conf_key *holder(enum conf_noun noun)
 	const struct conf_key *keys = conf_keys(&count);
 
 	for (size_t i = 0; i < count; i++)
-		if (keys[i].sub == noun)
+		if (keys[i].sub == noun && !(noun == CONF_REDIRECT && keys[i].noun == CONF_LISTEN))	/* which has less of it than a route */
 			return &keys[i];
 	fail_msg("no key holds %s", conf_noun_name(noun));
 	return NULL;
