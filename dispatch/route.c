@@ -309,7 +309,7 @@ struct route *route_new(const struct route_spec *spec, uint64_t hash, const stru
 
 	if (spec_check(spec, err) != OK)
 		return NULL;
-	r = mem_alloc(sizeof(*r) + s.label.n);
+	r = mem_alloc(offsetof(struct route, label) + s.label.n);
 	/* policies may count: two that say the same are two */
 	if (like && like->spec->policy == s.policy && shape_is(like->spec, &s)) {
 		shape = shape_of(like);

@@ -15,7 +15,7 @@ static enum route_found list_find(const struct router *r, uint32_t list, const s
 	for (; list; list = r->rule[list - 1].next) {
 		const struct rule *rule = &r->rule[list - 1];
 
-		switch (rule_match(r->pool, rule->cond, q)) {
+		switch (rule_match(r->pool, rule->cond ? r->cond[rule->cond - 1] : NULL, q)) {
 		case REGEX_YES:
 			*target = rule->target;
 			return ROUTE_FOUND;
@@ -126,8 +126,9 @@ void router_free(struct router *r)
 
 	if (!r)
 		return;
-	for (i = 0; i < r->n_rules; i++)
-		rule_cond_free(r->rule[i].cond);
+	for (i = 0; i < r->n_conds; i++)
+		rule_cond_free(r->cond[i]);
+	mem_free(r->cond);
 	mem_free(r->rule);
 	trie_fini(&r->hosts);
 	trie_fini(&r->paths);
@@ -137,11 +138,11 @@ void router_free(struct router *r)
 
 size_t router_heap(const struct router *r)
 {
-	size_t sum = mem_size((void *)(uintptr_t)r) + mem_size(r->rule) + mem_size(r->hosts.block) +
+	size_t sum = mem_size((void *)(uintptr_t)r) + mem_size(r->rule) + mem_size(r->cond) + mem_size(r->hosts.block) +
 		     mem_size(r->hosts.slot) + mem_size(r->paths.block) + mem_size(r->paths.slot);
 	size_t i;
 
-	for (i = 0; i < r->n_rules; i++)
-		sum += mem_size(r->rule[i].cond);
+	for (i = 0; i < r->n_conds; i++)
+		sum += mem_size(r->cond[i]);
 	return sum;
 }

@@ -21,7 +21,7 @@ enum { PATH_EXACT = 0, PATH_PREFIX = 1, PATH_REGEX = 0 };	/* list[] of a node of
 
 struct rule {
 	const void *target;
-	struct rule_cond *cond;	/* owned; NULL: none */
+	uint32_t cond;		/* 1 + the place of its conditions; 0: none, as most */
 	uint32_t next;		/* 1 + the next rule of the list, in order of precedence; 0: the last */
 };
 
@@ -30,6 +30,8 @@ struct router {
 	uint32_t host_root;
 	size_t n_rules;
 	struct rule *rule;		/* owned array */
+	struct rule_cond **cond;	/* owned array of owned conditions */
+	uint32_t n_conds;
 	struct regex_pool *pool;	/* owned; NULL when no rule has an expression */
 };
 

@@ -127,6 +127,24 @@ static enum err path_node(struct router *r, uint32_t tree, struct str path, uint
 	return OK;
 }
 
+static enum err cond_add(struct router *r, const struct route_match *m, uint32_t at, struct snapshot_error *err)
+{
+	struct rule_cond *made, **grown;
+	enum err e = rule_cond_new(&r->pool, m, &made, err);
+
+	if (e != OK || !made)
+		return e;
+	grown = r->n_conds & (r->n_conds - 1) ? r->cond : mem_realloc(r->cond, (r->n_conds ? r->n_conds * 2 : 1) * sizeof(*grown));
+	if (!grown) {
+		rule_cond_free(made);
+		return snapshot_error_set(err, ERR_MEM, "no memory for the router");
+	}
+	r->cond = grown;
+	r->cond[r->n_conds++] = made;
+	r->rule[at].cond = r->n_conds;
+	return OK;
+}
+
 static enum err rule_place(struct router *r, const struct route_match *m, uint32_t at, struct snapshot_error *err)
 {
 	struct str name, path = m->path_kind == MATCH_PREFIX ? text_no_slash(m->path) : m->path;
@@ -137,7 +155,7 @@ static enum err rule_place(struct router *r, const struct route_match *m, uint32
 	if (e == OK)
 		e = path_check(m, err);
 	if (e == OK)
-		e = rule_cond_new(&r->pool, m, &r->rule[at].cond, err);
+		e = cond_add(r, m, at, err);
 	if (e != OK)
 		return e;
 	if (host_tree(r, name, wild, &tree) != OK ||

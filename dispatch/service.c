@@ -4,6 +4,7 @@
  * have another; a later one replaces it whole, by one atomic step. */
 #include "dispatch/service.h"
 
+#include <stddef.h>
 #include <string.h>
 #include "dispatch/endpoint_table.h"
 #include "dispatch/slot.h"
@@ -143,24 +144,30 @@ struct endpoint_set *service_swap(struct service *s, struct endpoint_set *set)
 
 /* --- services --- */
 
+/* Where in a service's block its first set lies. */
+static size_t set_place(size_t name)
+{
+	const size_t align = _Alignof(struct endpoint_set);
+
+	return (offsetof(struct service, name) + name + align - 1) / align * align;
+}
+
 struct service *service_new(struct endpoint_table *t, const struct service_spec *spec, struct snapshot_error *err)
 {
 	struct endpoint_set *set;
+	size_t at = set_place(spec->name.n);
 	struct service *s;
-	char *name;
 
 	if (spec_check(spec, err) != OK)
 		return NULL;
-	s = mem_zalloc(sizeof *s + set_size(spec->n_endpoints) + spec->name.n);
+	s = mem_zalloc(at + set_size(spec->n_endpoints));
 	if (!s)
 		goto fail;
-	set = (struct endpoint_set *)(s + 1);
+	set = (struct endpoint_set *)((char *)s + at);
 	set->inner = true;
-	name = (char *)set + set_size(spec->n_endpoints);
-	memcpy(name, spec->name.p, spec->name.n);
-	s->name = name;
-	s->name_len = (uint32_t)spec->name.n;
-	s->table = t;
+	memcpy(s->name, spec->name.p, spec->name.n);
+	s->name_len = (uint16_t)spec->name.n;
+	s->table = endpoint_table_number(t);
 	s->named = spec->named;
 	atomic_init(&s->refs, 1);
 	atomic_init(&s->set, set);
@@ -206,10 +213,13 @@ struct service *service_ref(struct service *s)
 
 void service_unref(struct service *s)
 {
+	struct endpoint_table *t;
+
 	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	endpoint_table_give_service(s->table, s->index);
+	t = endpoint_table_at(s->table);
+	endpoint_table_give_service(t, s->index);
 	endpoint_set_free(atomic_load_explicit(&s->set, memory_order_relaxed));
-	rules_unref(endpoint_table_rules(s->table), s->rules);
+	rules_unref(endpoint_table_rules(t), s->rules);
 	mem_free(s);
 }

@@ -56,11 +56,11 @@ struct service {
 	uint32_t index;			/* small and unique among those alive, for a worker's cursors */
 	_Atomic(struct endpoint_set *) set;	/* owned */
 	const struct rules *rules;	/* owned reference */
-	struct endpoint_table *table;	/* borrowed */
-	const char *name;		/* in this block */
-	uint32_t name_len;
-	bool named;			/* endpoints come by name: without any it has none yet, or no more */
 	_Atomic uint32_t retry_floor;	/* retry_floor_take */
+	bool named;			/* endpoints come by name: without any it has none yet, or no more */
+	uint8_t table;			/* which one gave it its index and rules */
+	uint16_t name_len;
+	char name[];			/* and behind it the first set */
 };
 
 /* A service with one reference, moved to the caller; NULL when refused, and `err`
