@@ -10,6 +10,7 @@
 #include "proxy/handshake.h"
 
 #include "lib/base/check.h"
+#include "lib/net/tls_client.h"
 #include "proxy/client.h"
 #include "proxy/log.h"
 #include "proxy/pool.h"
@@ -20,6 +21,13 @@
 #define ITEM sizeof(struct conn *)
 
 /* --- one step --- */
+
+static enum shaken done(struct conn *c, struct tls_live *l)
+{
+	if (c->t.flags & CONN_UPSTREAM)
+		tls_client_shaken(l->ssl);
+	return SHAKEN_DONE;
+}
 
 static enum shaken shake(struct worker *w, struct conn *c, struct str in)
 {
@@ -33,7 +41,7 @@ static enum shaken shake(struct worker *w, struct conn *c, struct str in)
 		if (said == TLS_LIVE_BAD || left < 0)
 			return SHAKEN_FAILED;
 		if (said == TLS_LIVE_DONE)
-			return left ? SHAKEN_MORE : SHAKEN_DONE;
+			return left ? SHAKEN_MORE : done(c, s->live);
 		if (!(c->t.flags & CONN_READABLE))
 			return SHAKEN_MORE;
 		n = transport_read(&c->t, w->scratch, WORKER_READ_FIRST);

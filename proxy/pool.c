@@ -63,14 +63,42 @@ static void keep_text(struct pool *p)
 	p->text_len = (uint8_t)s.n;
 }
 
+/* --- rest --- */
+
+static void rest_end(struct pool *p)
+{
+	if (!p->resting)
+		return;
+	p->resting = false;
+	p->w->resting_pools--;
+	ttl_unlink(&p->link);
+}
+
+/* Sessions outlive the connections that they are of: else an endpoint that closes each, or is asked seldom, would never
+ * see one again. */
+static bool rest(struct pool *p)
+{
+	struct worker *w = p->w;
+
+	if (!p->resume.session[0] || w->draining || w->resting_pools >= POOL_REST_MAX || !endpoint_used(p->endpoint))
+		return false;
+	p->resting = true;
+	w->resting_pools++;
+	ttl_link(&w->pool_ttl, w->list.rest, &p->link, w->now_ms);
+	return true;
+}
+
 static struct pool *pool_of(struct worker *w, struct endpoint *e)
 {
 	struct pool *p;
 
 	if (pools_reach(w, e->index) != OK)
 		return NULL;
-	if (w->pools[e->index])
-		return w->pools[e->index];
+	p = w->pools[e->index];
+	if (p) {
+		rest_end(p);
+		return p;
+	}
 	p = slab_get(&w->pools_slab);
 	if (!p)
 		return NULL;
@@ -96,16 +124,20 @@ static void pool_dirty(struct pool *p)
 	p->w->dirty = p;
 }
 
-static void pool_free_if_empty(struct pool *p)
+static void pool_free(struct pool *p)
 {
 	struct worker *w = p->w;
 
-	if (p->conns || slotq_len(&p->waiting) || ttl_linked(&p->link))
-		return;
 	w->pools[p->endpoint->index] = NULL;
 	tls_resume_fini(&p->resume);
 	endpoint_unref(p->endpoint);
 	slab_put(&w->pools_slab, p);
+}
+
+static void pool_free_if_empty(struct pool *p)
+{
+	if (!p->conns && !slotq_len(&p->waiting) && !ttl_linked(&p->link) && !rest(p))
+		pool_free(p);
 }
 
 static void note_failed(struct pool *p, enum cause cause)
@@ -120,10 +152,15 @@ static void note_failed(struct pool *p, enum cause cause)
 	ttl_link(&p->w->pool_ttl, p->w->list.avoid, &p->link, p->w->now_ms);
 }
 
-void pool_avoid_over(struct pool *p)
+void pool_due(struct pool *p)
 {
-	verdict_retry(p->endpoint);
-	slots_stir(p->w, p->endpoint);
+	if (p->resting) {
+		rest_end(p);
+		tls_resume_fini(&p->resume);
+	} else {
+		verdict_retry(p->endpoint);
+		slots_stir(p->w, p->endpoint);
+	}
 	pool_dirty(p);
 }
 
@@ -197,6 +234,8 @@ static bool kept_usable(struct upstream *u, bool look)
 		look = true;
 	if (!look)
 		return true;
+	if (u->c.t.flags & (CONN_PEER_DONE | CONN_BROKEN))
+		return false;
 	if (conn_secure(&u->c)) {	/* a ticket, or new keys, end nothing */
 		u->c.t.flags |= CONN_READABLE;
 		return conn_read(u->c.peer.pool->w, &u->c, 1, &in) < 0 && errno == EAGAIN;
@@ -204,7 +243,7 @@ static bool kept_usable(struct upstream *u, bool look)
 	if (recv(u->c.t.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN)
 		return false;
 	u->c.t.flags &= (uint8_t)~CONN_READABLE;
-	return !(u->c.t.flags & (CONN_PEER_DONE | CONN_BROKEN));
+	return true;
 }
 
 static void lease(struct lease *l, struct upstream *u, bool kept)
@@ -722,9 +761,14 @@ void pool_close_kept(struct worker *w)
 
 void pool_close_unused(struct worker *w)
 {
-	for (uint32_t i = 0; i < w->n_pools; i++)
-		while (w->pools[i] && w->pools[i]->oldest && !endpoint_used(w->pools[i]->endpoint))
+	for (uint32_t i = 0; i < w->n_pools; i++) {
+		if (!w->pools[i] || endpoint_used(w->pools[i]->endpoint))
+			continue;
+		while (w->pools[i]->oldest)
 			kept_close(w->pools[i]->oldest);
+		if (w->pools[i]->resting)
+			pool_due(w->pools[i]);
+	}
 }
 
 void pool_close_all(struct worker *w)
@@ -752,9 +796,10 @@ void pool_free_all(struct worker *w)
 		if (!p)
 			continue;
 		CHECK(!p->conns && !slotq_len(&p->waiting));
+		rest_end(p);
 		if (ttl_linked(&p->link))
 			verdict_retry(p->endpoint);
 		ttl_unlink(&p->link);
-		pool_free_if_empty(p);
+		pool_free(p);
 	}
 }

@@ -11,6 +11,9 @@
 
 /* Connects under way to one endpoint, at most; further exchanges queue behind them. */
 #define POOL_CONNECTING_MAX 64
+/* What is left of a pool without connections, if they had TLS, is kept for so long: its sessions, some KB. */
+#define POOL_REST_MS 600000u
+#define POOL_REST_MAX 256u	/* of them, in a worker */
 
 /* A kept connection is recently used when it has not been idle for longer, nor for half of what its endpoint allows. */
 #define POOL_RECENT_MS 1000u
@@ -27,7 +30,8 @@ struct pool {
 	bool dirty;
 	uint8_t text_len;		/* 0: it is longer than this */
 	char text[22];			/* of the endpoint, for logs: making it costs as much as the rest of a line's numbers */
-	struct ttl_link link;		/* while the endpoint is avoided, and it was this worker that saw it fail */
+	bool resting;			/* nothing is left of it but sessions to resume */
+	struct ttl_link link;		/* while the endpoint is avoided, and it was this worker that saw it fail; or it rests */
 	uint32_t stamp;
 	uint32_t closed_ms;		/* when the endpoint closed an idle connection; 0: not yet */
 };
@@ -67,8 +71,8 @@ void pool_spare(struct pool *p);
 void pool_event(struct upstream *u, unsigned events);
 /* Its time-out ran out. */
 void pool_timeout(struct upstream *u);
-/* The endpoint of `p` may be tried again. */
-void pool_avoid_over(struct pool *p);
+/* Its time in the worker's pool_ttl is over. */
+void pool_due(struct pool *p);
 /* Once a turn: hands out the connections that became free to those who wait, oldest first, and
  * opens new ones where that is allowed; frees pools that are empty. */
 void pool_hand_out(struct worker *w);

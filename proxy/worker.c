@@ -213,7 +213,7 @@ static void timeouts(struct worker *w)
 	while ((l = ttl_expired(&w->pauses, w->now_ms)))
 		retrying_resume((struct exchange *)((char *)l - offsetof(struct exchange, pause)));
 	while ((l = ttl_expired(&w->pool_ttl, w->now_ms)))
-		pool_avoid_over((struct pool *)((char *)l - offsetof(struct pool, link)));
+		pool_due((struct pool *)((char *)l - offsetof(struct pool, link)));
 }
 
 /* Most SSL objects are gone, and enough to be worth it. */
@@ -616,6 +616,7 @@ static void make_lists(struct worker *w)
 	w->list.queue = ttl_list_for(&w->ttl, t->queue);
 	w->list.upstream_idle = ttl_list_for(&w->ttl, t->upstream_idle);
 	w->list.avoid = ttl_list_for(&w->pool_ttl, VERDICT_AVOID_MS);
+	w->list.rest = ttl_list_for(&w->pool_ttl, POOL_REST_MS);
 }
 
 static void make_slabs(struct worker *w)

@@ -98,7 +98,7 @@ struct worker {
 	} calls;
 	struct {			/* lists of ttl, by what they are for */
 		uint8_t idle, head, body, write, linger, connect, queue, upstream_idle, handshake;
-		uint8_t avoid;		/* of pool_ttl */
+		uint8_t avoid, rest;	/* of pool_ttl */
 	} list;
 
 	char *scratch;			/* owned: what was just read; good until the next read */
@@ -118,7 +118,7 @@ struct worker {
 	struct stream *streams, *streams_done;	/* the same of streams */
 	struct pool *dirty;		/* pools to hand out connections of, or to free */
 	struct pool **pools;		/* owned: by the endpoint's index, made at first use */
-	uint32_t n_pools;
+	uint32_t n_pools, resting_pools;
 	struct pending *pending, *last_pending;	/* owned: those that wait for a service (slots.c) */
 	bool look;			/* and may not have to any more */
 	struct balance balance;		/* who gets the next request */

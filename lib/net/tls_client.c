@@ -38,10 +38,19 @@ static void resume_index_make(void)
 	resume_index = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL);
 }
 
+/* Where a session of `ssl` goes; NULL: nowhere.  Not to what another client or name has now: whoever resumes does not
+ * verify.  (As long as the SSL object is there, no other SSL_CTX can have the address of its own.) */
+static struct tls_resume *resume_of(const SSL *ssl)
+{
+	struct tls_resume *r = resume_index < 0 ? NULL : SSL_get_ex_data(ssl, resume_index);
+
+	return r && r->ctx == SSL_get_SSL_CTX(ssl) ? r : NULL;
+}
+
 /* A ticket came; 1: the reference is ours now. */
 static int on_session(SSL *ssl, SSL_SESSION *session)
 {
-	struct tls_resume *r = SSL_get_ex_data(ssl, resume_index);
+	struct tls_resume *r = resume_of(ssl);
 
 	if (!r)
 		return 0;
@@ -58,16 +67,19 @@ void tls_resume_fini(struct tls_resume *r)
 		r->session[i] = NULL;
 	}
 	r->of = 0;
+	r->ctx = NULL;
 }
 
-/* Whether `r` is for that client and name, or for none yet. */
-static bool resume_bind(struct tls_resume *r, const struct tls_client *c, struct str name)
+/* Sessions of another client or name are forgotten. */
+static void resume_bind(struct tls_resume *r, const struct tls_client *c, struct str name)
 {
 	uint64_t of = hash_keyed_fold((struct hash_key){ c->id, 0 }, name) | 1;
 
-	if (!r->of)
-		r->of = of;
-	return r->of == of;
+	if (r->of == of)
+		return;
+	tls_resume_fini(r);
+	r->of = of;
+	r->ctx = c->ctx;
 }
 
 static void resume_drop_newest(struct tls_resume *r)
@@ -90,6 +102,17 @@ static bool resume_use(struct tls_resume *r, SSL *ssl)
 	if (SSL_SESSION_get_protocol_version(r->session[0]) >= TLS1_3_VERSION)
 		resume_drop_newest(r);
 	return good;
+}
+
+void tls_client_shaken(SSL *ssl)
+{
+	SSL_SESSION *now;
+
+	if (!resume_of(ssl) || SSL_version(ssl) >= TLS1_3_VERSION || !SSL_session_reused(ssl))
+		return;
+	now = SSL_get1_session(ssl);
+	if (!now || now == resume_of(ssl)->session[0] || !SSL_SESSION_is_resumable(now) || !on_session(ssl, now))
+		SSL_SESSION_free(now);
 }
 
 void tls_client_settled(SSL *ssl)
@@ -225,8 +248,8 @@ enum err tls_client_ssl(const struct tls_client *c, struct str name, struct tls_
 
 	if (name.n == 0 || name.n >= sizeof(text) || memchr(name.p, 0, name.n))
 		return ERR_SYNTAX;
-	if (resume && !resume_bind(resume, c, name))
-		resume = NULL;
+	if (resume)
+		resume_bind(resume, c, name);
 	memcpy(text, name.p, name.n);
 	text[name.n] = '\0';
 	ssl = SSL_new(c->ctx);

@@ -40,7 +40,8 @@ void tls_client_unref(const struct tls_client *c);
 
 struct tls_resume {
 	struct ssl_session_st *session[TLS_RESUME_MAX];	/* owned; the newest first, NULL: none */
-	uint64_t of;	/* which client and name: of the first use; 0: not used yet */
+	uint64_t of;	/* which client and name: of the last use; 0: not used yet */
+	const void *ctx;	/* of that client; compared alone */
 };
 
 /* Forgets them, and whose they were; when no SSL object has it. */
@@ -49,10 +50,13 @@ void tls_resume_fini(struct tls_resume *r);
 /* An SSL object that will connect to `name`: that is what it asks for (unless it is an address), and who the peer must
  * be, a host name or an address without brackets.  `resume` (may be NULL; borrowed as long as the SSL object lives, or
  * tls_client_settled was called) has what it tries to resume, and is where tickets go that come.  A session of TLS 1.3 leaves
- * it: tickets are used once (RFC 8446 C.4).  One that another client or name used first is left alone: a peer whose
- * session is resumed is not verified anew.  No BIO yet.
+ * it: tickets are used once (RFC 8446 C.4).  Those of another client or name are forgotten, and theirs that come later are
+ * dropped: a peer whose session is resumed is not verified anew.  No BIO yet.
  * ERR_MEM, or ERR_SYNTAX: a peer can have no such name. */
 MUST_USE enum err tls_client_ssl(const struct tls_client *c, struct str name, struct tls_resume *resume, struct ssl_st **ssl);
+/* Hands are shaken: to be called then, since a new ticket in a resumed handshake of TLS 1.2 makes the old one useless, and
+ * OpenSSL does not tell of it. */
+void tls_client_shaken(struct ssl_st *ssl);
 /* Tickets that come from now on are dropped. */
 void tls_client_settled(struct ssl_st *ssl);
 

@@ -33,6 +33,8 @@ void tls_live_free(struct tls_live *l)
 		return;
 	if (l->watched)
 		tls13_watch_end(&l->watch, l->ssl);
+	if (l->done && !l->failed)	/* else OpenSSL takes its session for spoilt, and nobody resumes it */
+		SSL_set_shutdown(l->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
 	SSL_free(l->ssl);
 	buf_free(&l->in, l->feed.budget);
 	feed_fini(&l->feed);

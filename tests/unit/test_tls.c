@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
@@ -872,6 +873,8 @@ static bool accepts(const struct tls_client *c, SSL_CTX *ctx, const char *name, 
 	SSL_set_accept_state(server);
 	assert_int_equal(tls_client_ssl(c, str_of(name), resume, &client), OK);
 	good = talk(client, server);
+	if (good)
+		tls_client_shaken(client);
 	if (reused)
 		*reused = SSL_session_reused(client);
 	sent = SSL_get_servername(server, TLSEXT_NAMETYPE_host_name);
@@ -963,6 +966,25 @@ static void what_a_client_shows_and_offers(void **state)
 	tls_client_unref(without);
 }
 
+/* A server's ticket key that has everybody renew: 2. */
+static int renewing(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int seal)
+{
+	static unsigned char key[32] = { 1 };
+	OSSL_PARAM params[] = {
+		OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, key, sizeof(key)),
+		OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)(uintptr_t)"SHA256", 0), OSSL_PARAM_construct_end(),
+	};
+
+	(void)ssl;
+	if (seal) {
+		memset(name, 'n', 16);
+		memset(iv, 'i', 16);
+	}
+	if (name[0] != 'n' || !EVP_MAC_CTX_set_params(mac, params) || !EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), NULL, key, iv, seal))
+		return 0;
+	return seal ? 1 : 2;
+}
+
 static void clients_resume(void **state)
 {
 	struct tls_client *c = client_of((struct tls_client_spec){ .ca = pem_str(&pem_ca) });
@@ -983,9 +1005,24 @@ static void clients_resume(void **state)
 	/* nobody else's: who resumes does not verify */
 	struct tls_client *strict = client_of((struct tls_client_spec){ .ca = pem_str(&pem_other_ca) });
 	assert_false(accepts(strict, a, "a.example", &r, &reused, NULL));
+	assert_null(r.session[0]);
 	assert_false(accepts(c, a, "b.example", &r, &reused, NULL));
-	assert_non_null(r.session[1]);
+	assert_null(r.session[0]);
 	tls_client_unref(strict);
+	/* a ticket that comes to a connection from before is not for those from now on */
+	SSL *before, *peer = SSL_new(a), *since;
+	SSL_set_accept_state(peer);
+	assert_int_equal(tls_client_ssl(c, STR("a.example"), &r, &before), OK);
+	strict = client_of((struct tls_client_spec){ .ca = pem_str(&pem_other_ca) });
+	assert_int_equal(tls_client_ssl(strict, STR("a.example"), &r, &since), OK);
+	assert_true(talk(before, peer));
+	assert_null(r.session[0]);
+	done(before, peer);
+	SSL_free(since);
+	tls_client_unref(strict);
+	assert_true(accepts(c, a, "a.example", &r, &reused, NULL));
+	assert_false(reused);
+	assert_non_null(r.session[1]);
 	/* each is used once: two at the same time, and the third has none */
 	SSL *three[3];
 	for (int i = 0; i < 3; i++) {
@@ -1002,6 +1039,12 @@ static void clients_resume(void **state)
 		assert_int_equal(tls_client_ssl(c, STR("a.example"), &r, &three[0]), OK);
 		assert_non_null(SSL_get_session(three[0]));
 		SSL_free(three[0]);
+	}
+	/* a new ticket at each resumption, as some servers have it */
+	SSL_CTX_set_tlsext_ticket_key_evp_cb(a, renewing);
+	for (int i = 0; i < 5; i++) {
+		assert_true(accepts(c, a, "a.example", &r, &reused, NULL));
+		assert_int_equal(reused, i > 0);
 	}
 	assert_true(accepts(c, other, "a.example", &r, &reused, NULL));
 	assert_false(reused);

@@ -214,6 +214,8 @@ def test_endpoints_by_tls(stage, park):
         r = c.get(path)
         assert (r.status, r.error) == (502, "tls_certificate_error")
     p.err.wait("TLS handshake failed: ")
+    c.close()
+    p.stop()        # else the origin waits for us
 
 
 def secure_origin(stage, script, version=None):
@@ -224,10 +226,12 @@ def secure_origin(stage, script, version=None):
     if version:
         server.minimum_version = server.maximum_version = version
 
-    def shaken(c):
-        c.sock = server.wrap_socket(c.sock, server_side=True, suppress_ragged_eofs=False)
-        script(c)
-    o = stage.origin(shaken)
+    def shaken(run):
+        def script(c):
+            c.sock = server.wrap_socket(c.sock, server_side=True, suppress_ragged_eofs=False)
+            run(c)
+        return script
+    o = stage.origin([shaken(s) for s in (script if isinstance(script, list) else [script])])
     return o, "{endpoints: ['%s'], tls: {ca: %s, name: inner.test}}" % (o.address, cert)
 
 
@@ -306,6 +310,35 @@ def test_an_endpoint_that_ended_is_not_used_again(stage, version, before):
     o.wait_idle()           # nobody keeps it
     assert c.post("/more", b"once").text() == "ok"
     assert o.connections == 2
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("before", [0, 1])
+@pytest.mark.parametrize("how", ["says so", "early"])
+def test_an_endpoint_that_will_close_is_not_used_again(stage, version, before, how):
+    """It says so, or answered before it had the request; and closes much later."""
+    def script(c):
+        for _ in range(before):
+            c.request()
+            c.reply("ok")
+        c.head()
+        c.reply("last", *(["Connection: close"] if how == "says so" else []))
+        c.hold()
+    o, service = secure_origin(stage, [script, echo], version)
+    p = stage.proxy({"app": service})
+    c = stage.client(p)
+    for _ in range(before):
+        assert c.get("/more").text() == "ok"
+    if how == "early":
+        c.send(b"POST /last HTTP/1.1\r\nHost: a.test\r\nContent-Length: 10\r\n\r\nabc")
+        assert c.answer().text() == "last"
+        c = stage.client(p)
+    else:
+        assert c.get("/last").text() == "last"
+    assert c.post("/more", b"once").text() == "POST /more 4"
+    assert o.connections == 2
+    c.close()
+    p.stop()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
