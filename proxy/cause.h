@@ -25,6 +25,7 @@
 	CAUSE(TLS_BROKEN, "tls_broken", 0, "", "the client broke a rule of TLS") \
 	CAUSE(HANDSHAKE, "handshake_failed", 0, "", "the TLS handshake failed") \
 	CAUSE(HANDSHAKE_TIMEOUT, "handshake_timeout", 0, "", "the TLS handshake did not end in time") \
+	CAUSE(HANDSHAKE_SLOW, "handshake_slow", 0, "", "the TLS handshake kept others waiting for a second") \
 	CAUSE(HANDSHAKES_FULL, "handshakes_full", 0, "", "too many connections wait for their TLS handshake") \
 	CAUSE(UNDERSCORE, "underscore", 400, "", "a field name contains an underscore") \
 	CAUSE(BASIC_REQUIRED, "basic_required", 401, "", "a user and a password are needed") \

@@ -1,7 +1,8 @@
 /* handshake: see handshake.h.
  *
  * An SSL object costs 44 KB while hands are shaken, so it is made when the whole ClientHello is here (opening.c),
- * at most limits.handshakes of them a worker; others wait with their few hundred bytes, in order.  When hands are
+ * at most limits.handshakes of them a worker; others wait with their few hundred bytes, in order, and whoever has
+ * kept them waiting for a second gives way: else a few connections that say nothing would shut everybody out.  When hands are
  * shaken, a TLS 1.3 connection of a client is parked at once: its SSL object goes, 200 bytes stay.  That of an
  * endpoint is parked by the pool when its first exchange is over, since tickets come behind the handshake.
  *
@@ -19,6 +20,12 @@
 #include "proxy/worker.h"
 
 #define ITEM sizeof(struct conn *)
+#define GIVE_WAY_MS 1000	/* for how long one may keep others waiting */
+
+struct shaker {
+	struct conn *c;
+	uint32_t since;		/* ms */
+};
 
 /* --- one step --- */
 
@@ -121,6 +128,15 @@ void handshake_park(struct worker *w, struct conn *c)
 
 /* --- with clients --- */
 
+static void no_shaker(struct worker *w, const struct conn *c)
+{
+	uint32_t i = 0;
+
+	while (((struct shaker *)slotq_at(&w->shakers, i, sizeof(struct shaker)))->c != c)
+		i++;
+	slotq_remove(&w->shakers, i, sizeof(struct shaker), &w->budget);
+}
+
 /* A drain waits for the request that hands were shaken for, as long as a head may take. */
 static void last_chance(struct worker *w, struct conn *c)
 {
@@ -150,7 +166,7 @@ static void over(struct worker *w, struct conn *c, bool good)
 {
 	struct buf *rest = NULL;
 
-	w->shaking--;
+	no_shaker(w, c);
 	worker_wait_end(c);
 	if (good && !recognise(w, conn_tls(c)->live)) {
 		c->t.state = CONN_IDLE;
@@ -184,25 +200,27 @@ static void go_on(struct worker *w, struct conn *c, struct str in)
 
 static void begin(struct worker *w, struct conn *c, const struct hello *h)
 {
-	const struct tls_server *server;
+	const struct tls_server *server = NULL;
 	const struct tls_group *group;
 	struct identity *who = NULL;
 	struct ssl_st *ssl = NULL;
 	struct buf *first = c->work.head;
+	struct shaker shaker = { c, w->now_ms };
 
 	c->work.head = NULL;
-	if (gear(w)) {
+	if (gear(w) && slotq_push(&w->shakers, &shaker, sizeof shaker, SIZE_MAX, &w->budget) == OK) {
 		server = tls_of_listener(w->server, c->listener);
 		group = tls_server_group(server, (struct str){ h->name, h->name_n }, NULL);
 		ssl = tls_server_ssl(server, group);
 		who = identity_get(&w->identities, server, group, (struct str){ h->name, h->name_n });
 	}
 	if (!make_live(w, c, ssl, w->settings->listeners[c->listener].park, who, who)) {
+		if (server)
+			no_shaker(w, c);
 		buf_free(&first, &w->budget);
 		fail(w, c, CAUSE_NO_MEMORY);
 		return;
 	}
-	w->shaking++;
 	go_on(w, c, buf_str(first));
 	buf_free(&first, &w->budget);
 }
@@ -213,7 +231,7 @@ void handshake_accept(struct worker *w, struct conn *c, const struct hello *h, s
 	c->work.head = *first;
 	*first = NULL;
 	worker_wait(w, c, w->list.handshake);
-	if (w->shaking < w->settings->handshakes && !slotq_len(&w->shake_queue)) {
+	if (slotq_len(&w->shakers) < w->settings->handshakes && !slotq_len(&w->shake_queue)) {
 		begin(w, c, h);
 		return;
 	}
@@ -238,7 +256,7 @@ void handshake_timeout(struct worker *w, struct conn *c)
 void handshake_leave(struct worker *w, struct conn *c)
 {
 	if (c->t.type == TRANSPORT_TLS) {
-		w->shaking--;
+		no_shaker(w, c);
 		return;
 	}
 	buf_free(&c->work.head, &w->budget);
@@ -249,11 +267,24 @@ void handshake_leave(struct worker *w, struct conn *c)
 		}
 }
 
+int64_t handshake_wait(const struct worker *w)
+{
+	const struct shaker *first = slotq_at((struct slotq *)(uintptr_t)&w->shakers, 0, sizeof(struct shaker));
+	uint32_t for_ms;
+
+	if (!first || !slotq_len(&w->shake_queue))
+		return -1;
+	for_ms = w->now_ms - first->since;
+	return for_ms < GIVE_WAY_MS ? GIVE_WAY_MS - for_ms : 0;
+}
+
 void handshake_admit(struct worker *w)
 {
 	struct conn *c;
 
-	while (w->shaking < w->settings->handshakes && slotq_pop(&w->shake_queue, &c, ITEM, &w->budget)) {
+	while (slotq_len(&w->shake_queue) && slotq_len(&w->shakers) >= w->settings->handshakes && handshake_wait(w) == 0)
+		fail(w, ((struct shaker *)slotq_at(&w->shakers, 0, sizeof(struct shaker)))->c, CAUSE_HANDSHAKE_SLOW);
+	while (slotq_len(&w->shakers) < w->settings->handshakes && slotq_pop(&w->shake_queue, &c, ITEM, &w->budget)) {
 		uint32_t need = 0;
 		struct hello h = {0};
 

@@ -21,8 +21,10 @@ void handshake_event(struct worker *w, struct conn *c);
 void handshake_timeout(struct worker *w, struct conn *c);
 /* By conn_close. */
 void handshake_leave(struct worker *w, struct conn *c);
-/* Once a turn: those that wait have their turn. */
+/* Once a turn: those that wait have their turn, in the end at the cost of who keeps them waiting. */
 void handshake_admit(struct worker *w);
+/* In how many ms somebody is to give way; -1: nobody waits. */
+int64_t handshake_wait(const struct worker *w);
 
 /* Towards an endpoint, on a connection that has just been made, TRANSPORT_HELLO. */
 enum shaken handshake_connect(struct worker *w, struct upstream *u) MUST_USE;

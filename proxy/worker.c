@@ -236,6 +236,8 @@ static int64_t next_wait(struct worker *w)
 	ms = earlier(ms, ttl_next(&w->pool_ttl, w->now_ms));
 	ms = earlier(ms, ttl_next(&w->pauses, w->now_ms));
 	ms = earlier(ms, ttl_next(&w->calls.ttl, w->now_ms));
+	if (slotq_len(&w->shake_queue))
+		ms = earlier(ms, handshake_wait(w));
 	if (w->cutting)
 		ms = earlier(ms, CUT_PACE_MS);
 	if (w->pages.n || w->sparse || w->encoders.spare)

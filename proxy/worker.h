@@ -84,7 +84,7 @@ struct worker {
 	} ssl;
 	struct identities identities;
 	struct slotq shake_queue;	/* of struct conn *: clients that wait to shake hands */
-	unsigned shaking;		/* clients that do */
+	struct slotq shakers;		/* of struct shaker: clients that do, the longest first */
 	struct slab secure_conns, secure_upstreams;
 	struct slab conns, upstreams, exchanges, peers_v6, pools_slab, streams_slab;
 	struct ttl ttl;			/* of connections */

@@ -95,6 +95,19 @@ def test_who_waits_for_a_handshake_has_a_bounded_place(stage):
     assert "handshakes_full=1" in p.err.text()
 
 
+def test_whoever_keeps_others_from_shaking_hands_gives_way(stage):
+    """Two connections that say no more than hello do not shut out a third."""
+    p, ctx = start(stage, limits={"handshakes": 2}, timeouts={"handshake": "60s"})
+    silent = [begun(stage, p, ctx) for _ in range(2)]
+    for s in silent:
+        assert s[0].more()
+    assert finish(*begun(stage, p, ctx)).startswith(b"HTTP/1.1 200 ")
+    silent[0][0].ended()
+    assert finish(*silent[1]).startswith(b"HTTP/1.1 200 ")      # nobody waits for it any more
+    p.stop()
+    assert "handshake_slow=1" in p.err.text()
+
+
 @pytest.mark.parametrize("place", ["shaking", "waiting"])
 def test_a_handshake_that_does_not_end(stage, place):
     p, ctx = start(stage, limits={"handshakes": 1}, timeouts={"handshake": "300ms", "head": "10s"})
