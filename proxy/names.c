@@ -292,7 +292,8 @@ static void news_tell(struct name *name, const struct name_news *news, bool was_
 	if (news->result == NAME_GOOD && was_out)
 		TELL(name->names, LEVEL_INFO, "name %s: found again", name->text);
 	if (news->unusable && !name->said_unusable)
-		TELL(name->names, LEVEL_WARN, "name %s: %u of its addresses can be nobody's, and are not used", name->text, news->unusable);
+		TELL(name->names, LEVEL_WARN, "name %s: %u address%s of it can be nobody's: not used", name->text, news->unusable,
+		     news->unusable == 1 ? "" : "es");
 	if (news->left_out && !name->said_left_out)
 		TELL(name->names, LEVEL_WARN, "name %s: more records than dns.addresses, %u are left out", name->text, news->left_out);
 	name->said_unusable = news->unusable;

@@ -6,6 +6,7 @@
  * family that has an answer, and takes a failure for the lack of a name. */
 #include "lib/net/resolver.h"
 
+#define CARES_NO_DEPRECATED	/* what newer ones would rather have, 1.18 has not */
 #include <ares.h>
 #include <arpa/nameser.h>
 #include <errno.h>
@@ -199,6 +200,9 @@ static enum err channel_open(struct resolver *r)
 	};
 	int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB | ARES_OPT_RESOLVCONF;
 
+#ifdef ARES_OPT_QUERY_CACHE
+	mask |= ARES_OPT_QUERY_CACHE;	/* qcache_max_ttl is 0: none, it is we who know how long */
+#endif
 	if (ares_init_options(&r->channel, &o, mask) != ARES_SUCCESS)
 		return ERR_MEM;
 	r->made = true;

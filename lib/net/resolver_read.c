@@ -2,6 +2,7 @@
  * bounds what it may be made to do.  Owns nothing. */
 #include "lib/net/resolver.h"
 
+#define CARES_NO_DEPRECATED	/* what newer ones would rather have, 1.18 has not */
 #include <ares.h>
 #include <arpa/nameser.h>
 #include <string.h>

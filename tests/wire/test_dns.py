@@ -222,6 +222,27 @@ def test_what_is_in_flight_at_an_address_that_is_gone_ends_well(stage, ns):
     old.wait_idle()                                         # and its connection is not kept
 
 
+def test_who_waits_for_a_service_gets_an_address_that_is_new(stage, ns):
+    go, port = threading.Event(), free_port()
+
+    def slow(c):
+        c.request()
+        go.wait(10)
+        c.reply("slow")
+    old = stage.origin(slow, host="127.0.0.2", port=port)
+    stage.origin(says("new"), host="127.0.0.3", port=port)
+    ns.zone["web.test"] = Name(a=["127.0.0.2"], ttl=0)
+    p = proxy(stage, ns, {"app": "{endpoints: 'web.test:%d', max_requests: 1}" % port})
+    p.err.wait("1 endpoint now")
+    first = stage.client(p).request("GET", "/1")
+    old.wait(1)
+    second = stage.client(p).request("GET", "/2")           # waits, for a slot or for another address
+    ns.zone["web.test"] = Name(a=["127.0.0.3"], ttl=0)
+    assert second.answer().text() == "new"
+    go.set()
+    assert first.answer().text() == "slow"
+
+
 def test_the_same_in_another_order_changes_nothing(stage, ns):
     port, _ = origins(stage, 2)
     ns.zone["web.test"] = Name(a=["127.0.0.2", "127.0.0.3"], ttl=0)
@@ -566,7 +587,7 @@ def test_addresses_that_nobody_can_have(stage, ns):
     p = proxy(stage, ns, {"app": "web.test:%d" % port})
     wait_served(stage, p, ["127.0.0.2"])
     p.err.wait(r"service app: 1 endpoint now; 1 added \(127\.0\.0\.2:")
-    p.err.wait(r"name web\.test: 5 of its addresses can be nobody's")
+    p.err.wait(r"name web\.test: 5 addresses of it can be nobody's")
 
 
 # ---- SRV ---------------------------------------------------------------------
