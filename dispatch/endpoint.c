@@ -338,11 +338,26 @@ static void table_remove(struct endpoint_table *t, struct endpoint *e)
 	ids_give(&t->endpoints, e->index);
 }
 
+/* It may be the last. */
+static __attribute__((noinline)) void unref_locked(struct endpoint *e)
+{
+	struct endpoint_table *t = endpoint_table_at(e->table);
+	bool last;
+
+	pthread_mutex_lock(&t->lock);
+	last = atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) == 1;
+	if (last)
+		table_remove(t, e);
+	pthread_mutex_unlock(&t->lock);
+	if (!last)
+		return;
+	CHECK(!(atomic_load(&e->inflight) & ~SLOT_COUNTED) && !atomic_load(&e->conns));	/* whoever has one has a reference */
+	mem_free(e);
+}
+
 void endpoint_unref(struct endpoint *e)
 {
-	struct endpoint_table *t;
 	uint32_t refs;
-	bool last;
 
 	if (!e)
 		return;
@@ -353,16 +368,7 @@ void endpoint_unref(struct endpoint *e)
 		if (atomic_compare_exchange_weak_explicit(&e->refs, &refs, refs - 1, memory_order_release,
 							  memory_order_relaxed))
 			return;
-	t = endpoint_table_at(e->table);
-	pthread_mutex_lock(&t->lock);
-	last = atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) == 1;
-	if (last)
-		table_remove(t, e);
-	pthread_mutex_unlock(&t->lock);
-	if (!last)
-		return;
-	CHECK(!(atomic_load(&e->inflight) & ~SLOT_COUNTED) && !atomic_load(&e->conns));	/* whoever has one has a reference */
-	mem_free(e);
+	unref_locked(e);
 }
 
 void endpoint_tried_add(struct endpoint_tried *t, const struct endpoint *e)

@@ -88,17 +88,12 @@ static bool rest(struct pool *p)
 	return true;
 }
 
-static struct pool *pool_of(struct worker *w, struct endpoint *e)
+static __attribute__((noinline)) struct pool *pool_new(struct worker *w, struct endpoint *e)
 {
 	struct pool *p;
 
 	if (pools_reach(w, e->index) != OK)
 		return NULL;
-	p = w->pools[e->index];
-	if (p) {
-		rest_end(p);
-		return p;
-	}
 	p = slab_get(&w->pools_slab);
 	if (!p)
 		return NULL;
@@ -113,6 +108,17 @@ struct str pool_text(const struct worker *w, const struct endpoint *e, char text
 	const struct pool *p = e->index < w->n_pools ? w->pools[e->index] : NULL;
 
 	return p && p->text_len ? (struct str){ p->text, p->text_len } : endpoint_text(e, text);
+}
+
+static inline struct pool *pool_of(struct worker *w, struct endpoint *e)
+{
+	struct pool *p = e->index < w->n_pools ? w->pools[e->index] : NULL;
+
+	if (!p)
+		return pool_new(w, e);
+	if (p->resting)
+		rest_end(p);
+	return p;
 }
 
 static void pool_dirty(struct pool *p)
@@ -492,20 +498,12 @@ static struct lease *next_waiting(struct pool *p)
 	return l;
 }
 
-static enum cause ask(struct lease *l)
+/* A new connection, or a wait for one. */
+static __attribute__((noinline)) enum cause ask_new(struct lease *l, struct pool *p)
 {
-	struct pool *p = pool_of(l->w, l->endpoint);
 	struct upstream *u = NULL;
 	enum cause cause;
 
-	if (!p)
-		return CAUSE_NO_MEMORY;
-	if (has_kept(p, l)) {
-		u = p->newest;
-		kept_unlink(u);
-		lease(l, u, u->c.t.flags & CONN_SERVED);
-		return CAUSE_NONE;
-	}
 	if (p->n_connecting >= POOL_CONNECTING_MAX) {
 		u = l->hasty ? NULL : p->connecting;
 	} else {
@@ -530,8 +528,18 @@ static enum cause ask(struct lease *l)
 
 enum cause pool_ask(struct lease *l)
 {
-	enum cause cause = ask(l);
+	struct pool *p = pool_of(l->w, l->endpoint);
+	enum cause cause = CAUSE_NO_MEMORY;
+	struct upstream *u;
 
+	if (p && has_kept(p, l)) {
+		u = p->newest;
+		kept_unlink(u);
+		lease(l, u, u->c.t.flags & CONN_SERVED);
+		return CAUSE_NONE;
+	}
+	if (p)
+		cause = ask_new(l, p);
 	if (cause != CAUSE_NONE)
 		pool_unreserve(l);
 	return cause;

@@ -14,6 +14,8 @@
  * more is answered then. */
 #include "proxy/slots.h"
 
+#include <string.h>
+
 #include "dispatch/slot.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
@@ -87,13 +89,27 @@ static bool take(struct lease *l, bool waited)
 
 /* --- queues --- */
 
-static struct pending *pending_of(struct worker *w, const struct service *s)
+static struct pending *pending_of(const struct worker *w, const struct service *s)
 {
-	struct pending *p = w->pending;
+	return s->index < w->n_waited ? w->waited[s->index] : NULL;
+}
 
-	while (p && p->service != s)
-		p = p->next;
-	return p;
+static bool waited_reach(struct worker *w, uint32_t index)
+{
+	uint32_t n = w->n_waited ? w->n_waited : 8;
+	struct pending **grown;
+
+	while (n <= index)
+		n *= 2;
+	if (n <= w->n_waited)
+		return true;
+	grown = mem_realloc(w->waited, n * sizeof(struct pending *));
+	if (!grown)
+		return false;
+	memset(grown + w->n_waited, 0, (n - w->n_waited) * sizeof(struct pending *));
+	w->waited = grown;
+	w->n_waited = n;
+	return true;
 }
 
 /* At the end. */
@@ -113,11 +129,16 @@ static void pending_unlink(struct worker *w, struct pending *p)
 
 static struct pending *pending_new(struct worker *w, const struct service *s)
 {
-	struct pending *p = mem_zalloc(sizeof *p);
+	struct pending *p;
 
+	if (!waited_reach(w, s->index))
+		return NULL;
+	p = mem_zalloc(sizeof *p);
 	if (!p)
 		return NULL;
-	p->service = s;
+	p->service = service_ref((struct service *)(uintptr_t)s);
+	p->index = s->index;
+	w->waited[p->index] = p;
 	pending_link(w, p);
 	return p;
 }
@@ -176,7 +197,9 @@ static void others(struct worker *w, struct pending *p, struct lease *l, bool (*
 static void pending_free(struct worker *w, struct pending *p)
 {
 	pending_unlink(w, p);
+	w->waited[p->index] = NULL;
 	part(w, p);
+	service_unref((struct service *)(uintptr_t)p->service);
 	mem_free(p);
 }
 
@@ -389,6 +412,9 @@ void slots_end(struct worker *w)
 		CHECK(!slotq_len(&w->pending->queue));
 		pending_free(w, w->pending);
 	}
+	mem_free(w->waited);
+	w->waited = NULL;
+	w->n_waited = 0;
 }
 
 void slots_tell(void *server, unsigned worker)

@@ -10,12 +10,13 @@
 
 /* Those that wait for one service in one worker. */
 struct pending {
-	const struct service *service;	/* borrowed from those that wait */
+	const struct service *service;	/* owned reference */
 	struct pending *next, *prev;	/* in worker->pending */
 	struct slotq queue;		/* of struct waiter, the first in turn first */
 	uint64_t bytes;			/* that they hold */
 	struct endpoint **joined;	/* owned, references too: those that it has a seat in the lot for */
 	uint32_t n_joined;
+	uint32_t index;			/* of the service */
 };
 
 /* As pool_get, for a service that has limits: takes a slot of l->endpoint, and then a connection; or

@@ -120,6 +120,8 @@ struct worker {
 	struct pool **pools;		/* owned: by the endpoint's index, made at first use */
 	uint32_t n_pools, resting_pools;
 	struct pending *pending, *last_pending;	/* owned: those that wait for a service (slots.c) */
+	struct pending **waited;	/* owned: the same by the service's index, made at first use */
+	uint32_t n_waited;
 	bool look;			/* and may not have to any more */
 	struct balance balance;		/* who gets the next request */
 
