@@ -125,7 +125,7 @@ static void answer_lost(struct exchange *x, enum cause cause)
 
 	if (x->holding) {
 		if (!x->w->vec.n || answer_flush(x))
-			retrying_spoiled(x);
+			retrying_spoiled(x, cause);
 		return;
 	}
 	if (passed && !answer_flush_good(x))

@@ -427,7 +427,7 @@ static void upstream_timeout(struct lease *l)
 	if (x->phase == PHASE_REPLYING)
 		exchange_fail(x, CAUSE_ANSWER_STALLED);
 	else if (x->holding)
-		retrying_spoiled(x);
+		retrying_spoiled(x, CAUSE_FIRST_BYTE_TIMEOUT);
 	else
 		retrying_lost(x, request_pending(x) ? CAUSE_SEND_TIMEOUT : CAUSE_FIRST_BYTE_TIMEOUT);
 }

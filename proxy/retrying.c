@@ -306,11 +306,16 @@ void retrying_whole(struct exchange *x, bool extra)
 	again(x, x->pause_ms);
 }
 
-void retrying_spoiled(struct exchange *x)
+void retrying_spoiled(struct exchange *x, enum cause cause)
 {
 	x->holding = false;
 	retrying_spare_free(x);
-	again(x, x->pause_ms);
+	if (x->pause_ms < left_ms(x)) {
+		again(x, x->pause_ms);
+		return;
+	}
+	not_again(x, RETRY_WHY_TIME);
+	exchange_fail(x, cause);
 }
 
 bool retrying_spare(struct exchange *x, enum cause cause)

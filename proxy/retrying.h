@@ -30,8 +30,8 @@ bool retrying_hold(struct exchange *x, const struct head *h);
 bool retrying_body(struct exchange *x, struct str piece);
 /* Its end is here; `extra`: bytes came behind it. */
 void retrying_whole(struct exchange *x, bool extra);
-/* Its end will not come. */
-void retrying_spoiled(struct exchange *x);
+/* Its end will not come, for `cause`. */
+void retrying_spoiled(struct exchange *x, enum cause cause);
 
 /* Instead of failing for `cause`: the answer that was kept goes to the client; false: there is none. */
 bool retrying_spare(struct exchange *x, enum cause cause);

@@ -74,7 +74,7 @@ static void torture_start(void)
 static const struct story *find(const char *name, int i)
 {
 	const struct story *lists[] = { stories, stories_queue, stories_retry, stories_admit, stories_call, stories_ask, stories_mirror,
-		stories_stream, stories_compress, stories_basic, stories_slots };
+		stories_stream, stories_compress, stories_basic, stories_slots, stories_again };
 
 	for (unsigned l = 0; l < sizeof lists / sizeof lists[0]; l++)
 		for (const struct story *s = lists[l]; s->name; s++)

@@ -90,7 +90,7 @@ static void plan(struct origin *o)
 	o->then = THEN_NOTHING;
 	for (unsigned i = chance(15) ? 1 + net_random(3) : 0; i; i--)
 		add(o, chance(50) ? "HTTP/1.1 100 Continue\r\n\r\n" : "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n");
-	snprintf(line, sizeof line, "HTTP/1.1 %s\r\nX-Id: %u\r\n", a->reply == REPLY_EMPTY ? "204 No Content" : "200 OK", o->id);
+	snprintf(line, sizeof line, "HTTP/1.1 %s\r\nX-Id: %u\r\n", a->reply == REPLY_EMPTY ? "204 No Content" : walking.again && chance(30) ? "503 Busy" : "200 OK", o->id);
 	add(o, line);
 	if (a->reply == REPLY_SIZED) {
 		snprintf(line, sizeof line, "Content-Length: %zu\r\n", a->answer);

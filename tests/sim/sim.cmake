@@ -14,7 +14,7 @@ target_link_libraries(simworld PUBLIC thimble_flags proxy health dispatch conf n
 target_link_options(simworld PUBLIC ${SIM_LINK})
 
 add_executable(sim ${CMAKE_CURRENT_LIST_DIR}/main.c ${CMAKE_CURRENT_LIST_DIR}/stories.c
-  ${CMAKE_CURRENT_LIST_DIR}/stories_queue.c ${CMAKE_CURRENT_LIST_DIR}/stories_retry.c ${CMAKE_CURRENT_LIST_DIR}/stories_admit.c
+  ${CMAKE_CURRENT_LIST_DIR}/stories_queue.c ${CMAKE_CURRENT_LIST_DIR}/stories_retry.c ${CMAKE_CURRENT_LIST_DIR}/stories_again.c ${CMAKE_CURRENT_LIST_DIR}/stories_admit.c
   ${CMAKE_CURRENT_LIST_DIR}/stories_call.c ${CMAKE_CURRENT_LIST_DIR}/stories_ask.c ${CMAKE_CURRENT_LIST_DIR}/stories_mirror.c
   ${CMAKE_CURRENT_LIST_DIR}/stories_stream.c ${CMAKE_CURRENT_LIST_DIR}/stories_compress.c ${CMAKE_CURRENT_LIST_DIR}/stories_basic.c
   ${CMAKE_CURRENT_LIST_DIR}/stories_slots.c

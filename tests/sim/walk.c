@@ -346,6 +346,7 @@ static void check_client(const struct client *c)
 
 #define GUARD "auth: {service: who, response_headers: [X-User]}"
 #define CONF_GUARDED 5
+#define CONF_AGAIN 6
 #define COMPRESS "defaults: {compress: {min_size: 20B}}\n"
 
 static const char *const confs[] = {
@@ -369,6 +370,8 @@ static const char *const confs[] = {
 	CONF_SERVICES
 	"  who: 127.0.0.1:9005\n"
 	"  shadow: {endpoints: [127.0.0.1:9006], max_connections: 2}\n" COMPRESS,
+	CONF_DEFAULT "limits: {replay: 1KiB}\n"
+	"defaults: {compress: {min_size: 20B}, retry: {attempts: 4, on: [connect, reset, timeout, 503], per_try_timeout: 2s}}\n",
 };
 
 static void walk_one(uint64_t seed, bool lean)
@@ -380,10 +383,11 @@ static void walk_one(uint64_t seed, bool lean)
 	n_clients = 0;
 	world.story = lean ? "lean walk" : "walk";
 	world.lean = lean;
-	n = (unsigned)(walking.calm ? seed / 4 % 4 : seed % 6);
-	if (walking.calm && n == 3)
-		n = CONF_GUARDED;	/* the two before it are not for the calm */
+	n = (unsigned)(walking.calm ? seed / 4 % 5 : seed % 7);
+	if (walking.calm && n >= 3)
+		n += CONF_GUARDED - 3;	/* the two before them are not for the calm */
 	walking.guarded = n == CONF_GUARDED;
+	walking.again = n == CONF_AGAIN;
 	CHECK(world_begin(confs[n], seed));
 	max_clients = 1 + net_random(chance(30) ? CLIENTS : 5);
 	steps = 20 + net_random(200);

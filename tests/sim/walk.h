@@ -35,6 +35,7 @@ struct walk {
 	bool calm;		/* nobody breaks anything: every request must be answered whole */
 	bool ending;		/* everybody finishes what was begun */
 	bool guarded;		/* no request may reach an origin, or be copied, before it has passed */
+	bool again;		/* origins say 503 now and then, and another is asked */
 	unsigned n_asked;
 	struct asked asked[ASKED_MAX];
 };

@@ -15,7 +15,7 @@ struct story {
 };
 
 extern const struct story stories[], stories_queue[], stories_retry[], stories_admit[], stories_call[], stories_ask[], stories_mirror[],
-	stories_stream[], stories_compress[], stories_basic[], stories_slots[];	/* each ends with a NULL name */
+	stories_stream[], stories_compress[], stories_basic[], stories_again[], stories_slots[];	/* each ends with a NULL name */
 
 struct world {
 	struct server server;
