@@ -327,7 +327,8 @@ void client_next(struct worker *w, struct conn *c, struct buf **rest, enum clien
 	worker_wait_end(c);
 	c->t.state = CONN_IDLE;
 	c->work.head = NULL;
-	if (w->draining && fate == CLIENT_KEEP && !*rest)
+	/* an answer that was sent before a drain began has not said that it was the last */
+	if (w->draining && fate == CLIENT_KEEP && !*rest && !conn_says(c))
 		fate = CLIENT_CLOSE;
 	if (fate != CLIENT_KEEP) {
 		bool quiet = fate == CLIENT_CLOSE && !*rest && !(c->t.flags & CONN_READABLE);

@@ -21,6 +21,15 @@ void conn_note(struct conn *c, unsigned events)
 		c->t.flags |= CONN_BROKEN | CONN_READABLE;
 }
 
+bool conn_says(struct conn *c)
+{
+	char byte;
+
+	if (!(c->t.flags & CONN_READABLE) && recv(c->t.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+		c->t.flags |= CONN_READABLE;
+	return c->t.flags & CONN_READABLE;
+}
+
 /* A rule of TLS was broken, or the peer says that we did. */
 static void note_fault(struct worker *w, struct conn *c, bool theirs)
 {

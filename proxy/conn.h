@@ -117,6 +117,8 @@ static inline bool conn_secure(const struct conn *c)
 
 /* Keeps the events of a batch; see lib/net/loop.h for the bits. */
 void conn_note(struct conn *c, unsigned events);
+/* Whether bytes have come, of which no event may have told yet; it is CONN_READABLE then. */
+bool conn_says(struct conn *c);
 
 /* Reads some `n` bytes, or a record of TLS: *in, lent until the next read, in the worker's scratch buffer.
  * As transport_read, and keeps CONN_READABLE true. */

@@ -399,14 +399,6 @@ static void close_listener(struct worker *w, struct acceptor *a)
 	a->t.fd = -1;
 }
 
-/* A request may have come that no event has told of yet. */
-static bool says_something(struct conn *c)
-{
-	char byte;
-
-	return (c->t.flags & CONN_READABLE) || recv(c->t.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-}
-
 /* Closes those of a list that have said nothing, and looks at those that have. */
 static void drain_list(struct worker *w, struct ttl_list *idle)
 {
@@ -418,12 +410,10 @@ static void drain_list(struct worker *w, struct ttl_list *idle)
 		next = l->next;
 		if (c->t.state != CONN_IDLE)	/* an equal duration may share the list */
 			continue;
-		if (says_something(c)) {
-			c->t.flags |= CONN_READABLE;
+		if (conn_says(c))
 			worker_ready(w, c);
-		} else {
+		else
 			conn_close(w, c, false);
-		}
 	}
 }
 

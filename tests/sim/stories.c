@@ -762,7 +762,7 @@ static void no_descriptors(void)
 	EXPECT(world_status(late, 0) == 200);
 }
 
-/* The next request is there already, but is not taken any more: closing on it would reset the answer. */
+/* The next request is there already, and the answer to the one before did not say that it was the last. */
 static void drain_with_next_request(void)
 {
 	struct peer *c = world_client();
@@ -772,7 +772,11 @@ static void drain_with_next_request(void)
 	world_say(c, GET);
 	worker_tell(world.w, WORKER_DRAIN);
 	world_say(world_up(0), "k");
-	EXPECT(world_status(c, 0) == 200 && world_requests(world_up(0)) == 1 && c->shut && !c->reset);
+	EXPECT(world_status(c, 0) == 200 && world_requests(world_up(1)) == 1 && !c->shut);
+	world_say(c, GET);
+	world_say(world_up(1), OK2);
+	EXPECT(world_status(c, 1) == 200 && world_got(c, "Connection: close\r\n"));
+	EXPECT(world_requests(world_up(1)) == 1 && c->shut && !c->reset);	/* closing on the third would reset the answer */
 	peer_fin(c);
 	world_settle();
 	EXPECT(!peer_open(c) && !c->reset);

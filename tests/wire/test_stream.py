@@ -183,19 +183,27 @@ def test_another_endpoint_when_one_cannot_be_connected_to(stage):
     assert sum(r["retries"] for r in lines) == 1    # then it is avoided
 
 
+def reset_unasked(stage, p):
+    """A client that says nothing is reset, which may be before connect() has returned."""
+    try:
+        return stage.client(p).was_reset()
+    except ConnectionResetError:
+        return True
+
+
 def test_no_endpoint_can_be_connected_to(stage):
     dead = [stage.origin() for _ in range(4)]
     for o in dead:
         o.stop_listening()
     p = passing(stage, services(*dead))
-    assert stage.client(p).was_reset()
+    assert reset_unasked(stage, p)
     r = line(p)
     assert r["cause"] == "connect_refused" and r["retries"] == 2 and r["connect_us"] is None
 
 
 def test_a_service_without_endpoints(stage):
     p = passing(stage, {"app": "{endpoints: []}"})
-    assert stage.client(p).was_reset()
+    assert reset_unasked(stage, p)
     assert line(p)["cause"] == "no_endpoint" and line(p)["endpoint"] is None
 
 
@@ -215,7 +223,7 @@ def test_a_wait_for_a_connection_ends(stage):
     p = passing(stage, services(o, more=", max_connections: 1"), timeouts={"queue": "300ms"})
     a = stage.client(p).send("a")
     assert a.exactly(1) == b"A"
-    assert stage.client(p).was_reset()
+    assert reset_unasked(stage, p)
     assert line(p)["cause"] == "queue_timeout"
     assert a.send("a").exactly(1) == b"A"
 
@@ -224,7 +232,7 @@ def test_a_stream_without_traffic_ends_at_its_time_out(stage):
     seen = []
     o = stage.origin(lambda c: seen.append(c.was_reset()))
     p = passing(stage, o, timeouts={"tunnel": "300ms"})
-    assert stage.client(p).was_reset()
+    assert reset_unasked(stage, p)
     o.wait_idle()
     assert seen == [True] and line(p)["cause"] == "tunnel_idle"
 

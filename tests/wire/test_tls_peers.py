@@ -227,6 +227,7 @@ def test_gnutls_cli(stage, long, store, version, park):
     t.slowly(REQUEST % 0 + b"123\n", *rekey, b"5678\n", *rekey, b"0\r\n")
     t.out.wait("HTTP/1.1 200 OK")
     assert p.log()[0]["status"] == 200 and p.log()[0]["bytes_in"] == 12
+    assert t.out.text().count("Rekey was completed") == len(rekey) * 2
     t.slowly(b"^resume^\n")
     t.out.wait("This is a resumed session")
     t.slowly(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n")
@@ -347,13 +348,14 @@ def test_testssl_finds_nothing(stage, long, key):
     ca = certs.Authority(folder, "the-ca")
     pair = ca.issue(folder, "pair", ["localhost"], key=key)
     p = stage.proxy(stage.origin(), listen="tls: {certificates: %s}" % pair.yaml(), timeouts={"head": "10s", "idle": "20s"},
-                    routes=["{service: app, hsts: on}"], log="level: warn, access: 'off'")
+                    routes=["{service: app, hsts: on}"], log="level: info, access: 'off'")
     found = str(folder / "found.csv")
     subprocess.run(["testssl", "--quiet", "--color", "0", "--warnings", "batch", "--add-ca", ca.cert, "--ip", "127.0.0.1", "--csvfile",
                     found, "localhost:%d" % p.port], capture_output=True, timeout=900, check=False)
     with open(found, encoding="utf-8") as f:
         lines = [line.strip().split('","') for line in f]
-    bad = [line for line in lines if line[3] in ("LOW", "MEDIUM", "HIGH", "CRITICAL", "WARN", "FATAL")]
-    print("\n".join(map(str, bad)))
+    # of the certificate, the DNS zone, the application behind the proxy, and the machine that looks: not ours
+    others = {"cert_serialNumberLen", "cert_revocation", "DNS_CAArecord", "security_headers", "engine_problem"}
+    bad = [line for line in lines if line[3] in ("LOW", "MEDIUM", "HIGH", "CRITICAL", "WARN", "FATAL") and line[0].strip('"') not in others]
     assert len(lines) > 100
     assert not bad
