@@ -203,15 +203,6 @@ struct str conf_service_dns_name(const struct conf_service *s)
 	return name;
 }
 
-/* By `tls`, or by what its endpoints begin with. */
-static bool speaks_tls(const struct conf_service *s)
-{
-	for (size_t i = 0; i < s->endpoints.count; i++)
-		if (s->endpoints.items[i].front == CONF_FRONT_HTTPS)
-			return true;
-	return s->tls.on;
-}
-
 void conf_service_dns_check(struct conf_walk *w, const struct conf_node *n, struct conf_service *s)
 {
 	const struct conf_address *name = only_name(s), *d = &s->dns.address;
@@ -222,7 +213,7 @@ void conf_service_dns_check(struct conf_walk *w, const struct conf_node *n, stru
 		if (conf_address_same(d, &s->endpoints.items[i]))
 			conf_errors_add(w->errors, s->endpoints.items[i].pos, "the endpoint `%.60s` is `dns`, too", d->text.p);
 	if (d->path.n && !s->dns.srv && !d->port)
-		s->dns.address.port = speaks_tls(s) ? 443 : 80;
+		s->dns.address.port = s->tls.on ? 443 : 80;
 	/* one name and one port: that is what such an endpoint is called */
 	if (s->host_kind != CONF_HOST_ENDPOINT || !name || s->endpoints.count + (d->path.n > 0) > 1)
 		return;

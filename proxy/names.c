@@ -18,6 +18,7 @@
 #include "proxy/log.h"
 #include "proxy/names_parts.h"
 #include "proxy/server.h"
+#include "proxy/settings.h"
 #include "proxy/tls.h"
 
 #define RETRY_MS 1000	/* after there was no memory */
@@ -45,29 +46,32 @@ static enum err name_item(struct names *n, struct recipe *r, const struct conf_a
 	return name_use(n, a->path, srv, srv ? ANSWER_SRV : families, &i->use);
 }
 
-/* `set` is what the service was made with: the addresses of `c`, in order. */
-static enum err items_add(struct names *n, struct recipe *r, const struct conf_service *c, const struct endpoint_set *set)
+static enum err address_item(struct names *n, struct recipe *r, const struct conf_address *a)
+{
+	struct endpoint_address e = settings_address(a, r->tls);
+	struct item *i = &r->item[r->n++];
+
+	i->weight = (uint16_t)a->weight;
+	i->state = (uint8_t)a->state;	/* the same order */
+	i->endpoint = endpoint_get(n->endpoints, &e);
+	return i->endpoint ? OK : ERR_MEM;
+}
+
+static enum err items_add(struct names *n, struct recipe *r, const struct conf_service *c)
 {
 	static const uint8_t families[] = {
 		[CONF_FAMILY_BOTH] = ANSWER_IP4 | ANSWER_IP6, [CONF_FAMILY_IP4] = ANSWER_IP4, [CONF_FAMILY_IP6] = ANSWER_IP6,
 	};
-	uint32_t fixed = 0;
+	enum err err = OK;
 
-	for (size_t i = 0; i < c->endpoints.count; i++) {
+	for (size_t i = 0; err == OK && i < c->endpoints.count; i++) {
 		const struct conf_address *a = &c->endpoints.items[i];
 
-		if (a->kind == CONF_NAME) {
-			if (name_item(n, r, a, false, ANSWER_IP4 | ANSWER_IP6) != OK)
-				return ERR_MEM;
-			continue;
-		}
-		r->item[r->n++] = (struct item){
-			.endpoint = endpoint_ref(set->at[fixed].endpoint), .weight = set->at[fixed].weight,
-			.state = set->at[fixed].state,
-		};
-		fixed++;
+		err = a->kind == CONF_NAME ? name_item(n, r, a, false, ANSWER_IP4 | ANSWER_IP6) : address_item(n, r, a);
 	}
-	return c->dns.address.path.n ? name_item(n, r, &c->dns.address, c->dns.srv, families[c->dns.family]) : OK;
+	if (err == OK && c->dns.address.path.n)
+		err = name_item(n, r, &c->dns.address, c->dns.srv, families[c->dns.family]);
+	return err;
 }
 
 static enum err recipe_add(struct names *n, const struct conf_service *c, struct service *s, uint16_t tls)
@@ -80,7 +84,7 @@ static enum err recipe_add(struct names *n, const struct conf_service *c, struct
 	r->service = service_ref(s);
 	r->tls = tls;
 	n->recipes[n->n_recipes++] = r;
-	return items_add(n, r, c, service_set(s));
+	return items_add(n, r, c);
 }
 
 /* A copy of a text at *p, which goes behind it. */

@@ -287,6 +287,17 @@ static struct rules rules_of(const struct conf_service *c)
 	return r;
 }
 
+struct endpoint_address settings_address(const struct conf_address *a, uint16_t tls)
+{
+	struct endpoint_address e = {
+		.family = a->kind == CONF_UNIX ? ENDPOINT_UNIX : a->kind == CONF_INET6 ? ENDPOINT_IP6 : ENDPOINT_IP4,
+		.port = a->port, .path = a->kind == CONF_UNIX ? a->path.p : NULL, .tls = tls,
+	};
+
+	memcpy(e.ip, a->ip, sizeof e.ip);
+	return e;
+}
+
 static struct service_spec service_of(struct arena *a, const struct conf_service *c, uint16_t tls)
 {
 	struct service_endpoint_spec *e = arena_alloc(a, c->endpoints.count * sizeof *e + 1);
@@ -303,15 +314,9 @@ static struct service_spec service_of(struct arena *a, const struct conf_service
 			s.named = true;
 			continue;
 		}
-		memset(to, 0, sizeof *to);
-		to->weight = (uint16_t)from->weight;
-		to->state = (uint8_t)from->state;	/* the same order */
-		to->address.tls = tls;
-		to->address.family = from->kind == CONF_UNIX ? ENDPOINT_UNIX :
-				     from->kind == CONF_INET6 ? ENDPOINT_IP6 : ENDPOINT_IP4;
-		to->address.port = from->port;
-		memcpy(to->address.ip, from->ip, 16);
-		to->address.path = from->kind == CONF_UNIX ? from->path.p : NULL;
+		*to = (struct service_endpoint_spec){
+			.address = settings_address(from, tls), .weight = (uint16_t)from->weight, .state = (uint8_t)from->state,	/* the same order */
+		};
 		s.n_endpoints++;
 	}
 	return s;

@@ -13,6 +13,7 @@
 #include "lib/net/socket.h"
 
 struct conf;
+struct conf_address;
 struct tls;
 
 enum forwarded_for { FORWARDED_APPEND, FORWARDED_REPLACE, FORWARDED_OFF };
@@ -84,5 +85,8 @@ bool settings_check(const struct conf *c, int64_t now, FILE *to);
  * the file. */
 struct snapshot *settings_snapshot(const struct conf *c, const struct tls *tls, struct endpoint_table *endpoints,
 				   struct snapshot_error *err) MUST_USE;
+
+/* The address of an endpoint as dispatch has it; its path, if any, is borrowed from `a`, which is no name. */
+struct endpoint_address settings_address(const struct conf_address *a, uint16_t tls);
 
 #endif

@@ -570,24 +570,75 @@ static void a_target_is_enough(void **state)
 	conf_errors_fini(&e);
 }
 
-static void no_memory_is_told(void **state)
+static const char named[] =
+	"dns: {nameservers: [10.0.0.53, '::1', '[::2]:5353'], search: [A.test, b.test.], ndots: 2, hosts: off, nxdomain: drop}\n"
+	"listen: {address: ':1', service: a}\n"
+	"services:\n"
+	"  a: [Web.Test:80, 'http://b_1.test.', 10.0.0.1:80, {address: 'c:81', weight: 7, state: drain}]\n"
+	"  b: {dns: 'https://B.test', endpoints: [], host: endpoint}\n"
+	"  c: {dns: {name: c.test.}, endpoints: 'c.test.:444', host: endpoint, tls: on}\n"
+	"  d: {dns: {name: _x._tcp.d.test, srv: on, family: ip6}, host: endpoint}\n"
+	"  e: {dns: {name: e.test, port: 8080}, host: endpoint, tls: on}\n"
+	"  f: {dns: 'f.test:1', host: x.test, tls: on}\n";
+
+static void names_are_read(void **state)
+{
+	struct conf *c = parse_ok(named);
+	const struct conf_service *s = c->services;
+
+	(void)state;
+	assert_true(c->dns.nameservers.count == 3 && c->dns.nameservers.items[0].port == 53 && c->dns.nameservers.items[1].port == 53 &&
+		    c->dns.nameservers.items[1].kind == CONF_INET6 && c->dns.nameservers.items[2].port == 5353);
+	assert_str(c->dns.search.items[0], "a.test");
+	assert_str(c->dns.search.items[1], "b.test");
+	assert_true(c->dns.ndots == 2 && !c->dns.hosts.n && c->dns.nxdomain == CONF_NXDOMAIN_DROP && c->dns.stale == 0);
+	assert_true(s[0].endpoints.items[0].kind == CONF_NAME && s[0].endpoints.items[0].port == 80 && s[0].endpoints.items[0].weight == 1);
+	assert_str(s[0].endpoints.items[0].path, "web.test");
+	assert_str(s[0].endpoints.items[1].path, "b_1.test.");
+	assert_true(s[0].endpoints.items[1].port == 80 && s[0].endpoints.items[2].kind == CONF_INET);
+	assert_true(s[0].endpoints.items[3].weight == 7 && s[0].endpoints.items[3].state == CONF_DRAIN && !s[0].dns.address.path.n);
+	/* one name: that is what it is called, and who it must be */
+	assert_true(s[1].dns.address.port == 443 && s[1].tls.on && s[1].host_kind == CONF_HOST_NAME);
+	assert_str(s[1].host, "B.test");
+	assert_str(s[1].tls.name.text, "B.test");
+	assert_true(s[2].dns.address.port == 443 && s[2].host_kind == CONF_HOST_ENDPOINT);	/* two ports */
+	assert_str(s[2].tls.name.text, "c.test");
+	assert_true(s[3].dns.srv && s[3].dns.family == CONF_FAMILY_IP6 && !s[3].dns.address.port && s[3].host_kind == CONF_HOST_ENDPOINT);
+	assert_true(s[4].dns.address.port == 8080);
+	assert_str(s[4].host, "e.test:8080");
+	assert_str(s[4].tls.name.text, "e.test");
+	assert_str(s[5].tls.name.text, "x.test");
+	conf_free(c);
+	c = parse_ok("routes: [{service: a}]\nservices: {a: {dns: {name: a.test}}}\n");
+	assert_true(c->services->dns.address.port == 80 && !c->dns.nameservers.count && !c->dns.search.items && c->dns.ndots == CONF_NDOTS_AUTO);
+	assert_str(c->dns.hosts, "/etc/hosts");
+	conf_free(c);
+}
+
+static void no_memory_for(const char *text)
 {
 	bool done = false;
 
-	(void)state;
 	for (size_t n = 1; !done; n++) {
 		struct conf_errors e;
 		struct conf *c;
 
 		conf_errors_init(&e);
 		mem_fail_from(n);
-		c = conf_parse("t.yaml", str_of(whole), NULL, &e);
+		c = conf_parse("t.yaml", str_of(text), NULL, &e);
 		mem_fail_from(0);
 		done = c != NULL;
 		assert_true(done ? !e.count && !e.no_memory : e.no_memory);
 		conf_free(c);
 		conf_errors_fini(&e);
 	}
+}
+
+static void no_memory_is_told(void **state)
+{
+	(void)state;
+	no_memory_for(whole);
+	no_memory_for(named);
 }
 
 static void many_routes_load_fast(void **state)
@@ -636,6 +687,7 @@ int main(void)
 		cmocka_unit_test(variables_are_values),
 		cmocka_unit_test(units_are_read_and_written),
 		cmocka_unit_test(a_target_is_enough),
+		cmocka_unit_test(names_are_read),
 		cmocka_unit_test(no_memory_is_told),
 		cmocka_unit_test(many_routes_load_fast),
 	};
