@@ -1,5 +1,6 @@
 """TLS from clients and to endpoints: what is said through it is what is said without it."""
 import os
+import shutil
 import signal
 import ssl
 import subprocess
@@ -390,3 +391,76 @@ def test_the_scheme_of_redirects_and_of_questions(stage, more, sent, scheme):
     assert c.get("/x", sent, host="a.test").get("Location") == "/in?u=%s%%3A%%2F%%2Fa.test%%2Fx" % scheme
     assert o.requests[0].get("X-Original-URL") == scheme + "://a.test/x"
     assert c.get("/old", sent, host="a.test").get("Location") == scheme + "://b.test/old"
+
+
+@pytest.mark.parametrize("version, park", [(VERSIONS[0], "on"), (VERSIONS[1], "on"), (VERSIONS[1], "off")])
+@pytest.mark.parametrize("why", ["close", "extra", "early"])
+def test_an_endpoint_whose_exchange_did_not_end_well_is_not_used_again(stage, version, park, why):
+    """It says that it closes, says more than was asked for, or answers before it had the request: then nothing may follow."""
+    cert, key = certificate(stage, "inner.test")
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(cert, key)
+    server.minimum_version = server.maximum_version = version
+    behind = []
+
+    def script(c):
+        try:
+            c.sock = server.wrap_socket(c.sock, server_side=True)
+            c.head() if why == "early" else c.request()
+            answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n%s\r\nx" % (b"Connection: close\r\n" if why == "close" else b"")
+            c.send(answer + (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ny" if why == "extra" else b""))
+            behind.append(c.wait_closed())
+        except OSError:
+            behind.append(b"")
+    o = stage.origin(script)
+    p = stage.proxy({"app": "{endpoints: ['%s'], tls: {name: inner.test, ca: %s, park: %s}}" % (o.address, cert, park)})
+    for n in range(1, 4):
+        c = stage.client(p)
+        if why == "early":
+            c.send(b"POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 100\r\n\r\nhalf")
+            assert c.answer("POST").text() == "x"
+        else:
+            assert c.get("/").text() == "x"
+        c.close()
+        o.wait_connections(n)
+        o.wait_idle()
+    assert len(behind) == 3 and set(behind) <= {b"", b"half"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_sessions_with_endpoints_outlive_their_connections(stage, version):
+    """A pool that is empty has put its sessions away; a change of whom we trust begins anew, once."""
+    cert, key = certificate(stage, "inner.test")
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(cert, key)
+    server.minimum_version = server.maximum_version = version
+    reused = []
+
+    def script(c):
+        c.sock = server.wrap_socket(c.sock, server_side=True)
+        reused.append(c.sock.session_reused)
+        c.request()
+        c.reply("x", "Connection: close")
+        try:
+            while c.sock.recv(100):
+                pass
+        except OSError:
+            pass
+    o = stage.origin(script)
+    ca = stage.folder / "trusted.pem"
+    shutil.copy(cert, ca)
+    p = stage.proxy({"app": "{endpoints: ['%s'], tls: {name: inner.test, ca: %s}}" % (o.address, ca)})
+    c = stage.client(p)
+
+    def ask(n):
+        assert c.get("/").status == 200
+        o.wait_connections(n)
+        o.wait_idle()
+    for n in range(1, 4):
+        ask(n)
+    other = certificate(stage, "other.test")[0]
+    ca.write_text(open(cert).read() + open(other).read())
+    p.err.wait("trusted.pem has changed and was read")
+    for n in range(4, 7):
+        ask(n)
+    assert reused == [False, True, True, False, True, True]
