@@ -186,7 +186,7 @@ struct conf_listen {
 	struct conf_pos pos;
 	struct conf_address address;
 	enum conf_speaks speaks;
-	struct conf_listen_tls tls;		/* of CONF_SPEAKS_HTTP */
+	struct conf_listen_tls tls;		/* not of CONF_SPEAKS_SNI */
 	enum conf_proxy_in proxy_protocol;	/* not off: there are trusted_proxies */
 	const struct conf_service *service;	/* of CONF_SPEAKS_TCP */
 	struct conf_name_list sni;		/* of CONF_SPEAKS_SNI */

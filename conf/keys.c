@@ -167,7 +167,7 @@ static const struct conf_key keys[] = {
 	 .words = "off|on|optional",
 	 .doc = "whether connections begin with a PROXY protocol header (version 1 or 2); on: those of others than `trusted_proxies` are closed"},
 	{CONF_LISTEN, "tls", CONF_T_LISTEN_TLS, CONF_LISTEN_TLS, AT(conf_listen, tls), .fallback = "off", .words = "off",
-	 .doc = "TLS ends here: HTTPS"},
+	 .doc = "TLS ends here: HTTPS, or, with `service`, any protocol"},
 	{CONF_LISTEN, "redirect", CONF_T_MAP, CONF_REDIRECT, AT(conf_listen, redirect),
 	 .doc = "instead of routes: clients are sent elsewhere, as `{ scheme: https }` does"},
 	{CONF_LISTEN, "service", CONF_T_ONE_SERVICE, AT(conf_listen, service),

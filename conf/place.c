@@ -169,9 +169,8 @@ static void listen_check(struct conf_walk *w, const struct conf_node *n, struct 
 		plain_check(w, l->service, service->pos);
 	for (size_t i = 0; i < l->sni.count; i++)
 		plain_check(w, l->sni.items[i].service, l->sni.items[i].pos);
-	if (tls && l->tls.on && l->speaks != CONF_SPEAKS_HTTP)
-		conf_errors_add(w->errors, tls->key_pos, "`tls` ends TLS, and a listener with `%s` passes bytes on as they are",
-				sni ? "sni" : "service");
+	if (tls && l->tls.on && l->speaks == CONF_SPEAKS_SNI)
+		conf_errors_add(w->errors, tls->key_pos, "`tls` ends TLS, and a listener with `sni` passes it on as it is");
 	if (proxy && l->proxy_protocol != CONF_PROXY_IN_OFF && !l->trusted_proxies.count)
 		conf_errors_add(w->errors, proxy->key_pos, "`proxy_protocol` needs `trusted_proxies`: those whose headers are believed");
 }

@@ -469,17 +469,6 @@ static bool never_had_one(const struct exchange *x)
 	return (x->cause == CAUSE_QUEUE_FULL || x->cause == CAUSE_QUEUE_TIMEOUT) && rules_limit(x->lease.service->rules) && !x->sent_again;
 }
 
-static struct access_tls secured(const struct exchange *x)
-{
-	const struct identity *who = identity_of(x->client);
-
-	return (struct access_tls){
-		.minor = (uint8_t)(who->facts.version - TLS_VERSION_12 + 2), .resumed = who->facts.resumed, .cipher = who->facts.cipher,
-		.name = identity_name(who), .client = who->shown ? who->shown->subject : STR(""),
-		.client_id = who->shown ? who->shown->spiffe : STR(""),
-	};
-}
-
 static void log_access(const struct exchange *x)
 {
 	char endpoint[ENDPOINT_TEXT_MAX];
@@ -512,7 +501,7 @@ static void log_access(const struct exchange *x)
 		memcpy(r.client_addr, &x->client->peer.v4, 4);
 	}
 	if (conn_secure(x->client)) {
-		tls = secured(x);
+		tls = identity_logged(identity_of(x->client));
 		r.tls = &tls;
 	}
 	if (x->route)

@@ -15,6 +15,7 @@
 #include "proxy/client.h"
 #include "proxy/log.h"
 #include "proxy/pool.h"
+#include "proxy/stream.h"
 #include "proxy/tls.h"
 #include "proxy/identity.h"
 #include "proxy/worker.h"
@@ -178,7 +179,9 @@ static void over(struct worker *w, struct conn *c, bool good)
 		handshake_park(w, c);
 		/* what came behind the handshake may be inside already */
 		c->t.flags |= CONN_READABLE;
-		if (w->draining)
+		if (w->settings->listeners[c->listener].opening & OPENING_TCP)
+			stream_begin(w, c, snapshot_stream(w->snapshot, c->listener, (struct str){0}), &rest, (struct str){0});
+		else if (w->draining)
 			last_chance(w, c);
 		else
 			client_next(w, c, &rest, CLIENT_KEEP);

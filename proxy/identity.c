@@ -156,6 +156,15 @@ void identity_put(struct identities *all, struct identity *who)
 	*all = (struct identities){0};
 }
 
+struct access_tls identity_logged(const struct identity *who)
+{
+	return (struct access_tls){
+		.minor = (uint8_t)(who->facts.version - TLS_VERSION_12 + 2), .resumed = who->facts.resumed, .cipher = who->facts.cipher,
+		.name = identity_name(who), .client = who->shown ? who->shown->subject : STR(""),
+		.client_id = who->shown ? who->shown->spiffe : STR(""),
+	};
+}
+
 struct identity *identity_of(struct conn *c)
 {
 	union tls_state *s = conn_tls(c);

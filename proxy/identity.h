@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include "lib/net/tls_server.h"
 #include "lib/net/tls_shown.h"
+#include "proxy/access.h"
 #include "proxy/conn.h"
 
 struct identity {
@@ -36,6 +37,9 @@ void identity_put(struct identities *all, struct identity *who);
 
 /* That of a client's connection; NULL when it is not secure. */
 struct identity *identity_of(struct conn *c);
+
+/* As the access log has it; borrowed from it. */
+struct access_tls identity_logged(const struct identity *who);
 
 /* What it asked for; empty: no name. */
 static inline struct str identity_name(const struct identity *who)

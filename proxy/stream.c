@@ -229,10 +229,10 @@ static uint64_t since_accept(const struct worker *w, const struct conn *c)
 	return (uint64_t)(w->now_ms - c->stamp) * 1000;
 }
 
-/* TLS or TCP, as the listener has it. */
+/* TLS or TCP, as the listener has it; what comes out of TLS is TCP. */
 static bool wants_tls(const struct worker *w, const struct conn *c)
 {
-	return w->settings->listeners[c->listener].opening & OPENING_SNI;
+	return (w->settings->listeners[c->listener].opening & (OPENING_SNI | OPENING_TLS)) && !conn_secure(c);
 }
 
 void stream_begin(struct worker *w, struct conn *c, struct service *service, struct buf **first, struct str name)
@@ -290,6 +290,7 @@ static void log_access(const struct stream *s)
 {
 	const struct worker *w = s->lease.w;
 	char endpoint[ENDPOINT_TEXT_MAX];
+	struct access_tls tls;
 	struct access_record r = {
 		.protocol = s->tls ? STR("TLS") : STR("TCP"), .authority = buf_str(s->name),
 		.bytes_in = s->connected ? s->u.ran.bytes_in : 0, .bytes_out = s->connected ? s->u.ran.bytes_out : 0,
@@ -299,6 +300,10 @@ static void log_access(const struct stream *s)
 		.retries = s->retries, .client_closed = s->cause == CAUSE_CLIENT_LEFT,
 	};
 
+	if (conn_secure(s->client)) {
+		tls = identity_logged(identity_of(s->client));
+		r.tls = &tls;
+	}
 	if (s->lease.endpoint)
 		r.endpoint = pool_text(w, s->lease.endpoint, endpoint);
 	log_client(&r, w, s->client);

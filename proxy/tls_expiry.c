@@ -146,10 +146,11 @@ static void warn(struct warner *w, struct conf_pos pos, const char *format, ...)
 	w->n++;
 }
 
+/* Whether a listener that has routes shows it. */
 static bool is_shown(const struct tls *t, uint32_t pair)
 {
 	for (uint32_t i = 0; i < t->fronts.n; i++)
-		for (uint32_t k = 0; k < t->fronts.at[i].n_pairs; k++)
+		for (uint32_t k = 0; t->fronts.at[i].http && k < t->fronts.at[i].n_pairs; k++)
 			if (t->fronts.at[i].pairs[k] == pair)
 				return true;
 	return false;
@@ -158,6 +159,12 @@ static bool is_shown(const struct tls *t, uint32_t pair)
 /* Hosts of routes that get 421, whatever the certificate: all listeners have TLS, and none for them. */
 static void hosts_warn(struct warner *w, const struct tls *t)
 {
+	bool http = false;
+
+	for (uint32_t i = 0; i < t->fronts.n; i++)
+		http = http || t->fronts.at[i].http;
+	if (!http)
+		return;
 	for (size_t i = 0; i < w->conf->listen_count; i++)
 		if (w->conf->listens[i].speaks == CONF_SPEAKS_HTTP && !w->conf->listens[i].tls.on)
 			return;
@@ -191,7 +198,7 @@ size_t tls_warnings_print(const struct tls *t, const struct conf *c, int64_t now
 		if (is_shown(t, i) && is_useless(p->now, c))
 			warn(&w, p->cert.pos, "the certificate in `%s` is for no host of a route: %s", file, names);
 	}
-	if (t && t->fronts.n)
+	if (t)
 		hosts_warn(&w, t);
 	return w.n;
 }

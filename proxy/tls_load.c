@@ -270,7 +270,7 @@ static struct tls_server *front_make(struct tls *t, const struct tls_front *f, c
 		.certs = certs, .n_certs = n,
 		.min_version = f->algorithms.min_version, .max_version = f->algorithms.max_version,
 		.ciphers = list_of(&f->algorithms.ciphers), .suites = list_of(&f->algorithms.suites),
-		.groups = list_of(&f->algorithms.groups), .alpn = alpn, .n_alpn = 2,
+		.groups = list_of(&f->algorithms.groups), .alpn = alpn, .n_alpn = f->http ? 2 : 0,
 		.client_certs = (enum tls_client_certs)f->clients,
 		.tickets = f->tickets == TLS_NONE ? NULL : t->keys.at[f->tickets].tickets, .n_tickets = TICKETS_SENT, .park = f->park,
 	};

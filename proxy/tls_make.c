@@ -139,9 +139,9 @@ static enum err key_add(struct tls *t, const struct conf_listen_tls *c, uint32_t
 	return OK;
 }
 
-static enum err front_add(struct tls *t, const struct conf_listen_tls *c)
+static enum err front_add(struct tls *t, const struct conf_listen_tls *c, bool http)
 {
-	struct tls_front f = { .pos = c->pos, .n_pairs = (uint32_t)c->certificates.count, .park = c->park };
+	struct tls_front f = { .pos = c->pos, .n_pairs = (uint32_t)c->certificates.count, .park = c->park, .http = http };
 	struct tls_front *at;
 
 	f.pairs = arena_alloc(&t->arena, f.n_pairs * sizeof(*f.pairs));
@@ -229,7 +229,7 @@ enum err tls_parts_make(struct tls *t, const struct conf *c)
 	for (uint32_t i = 0; i < t->n_listeners && err == OK; i++) {
 		t->of_listener[i] = c->listens[i].tls.on ? t->fronts.n : TLS_NONE;
 		if (c->listens[i].tls.on)
-			err = front_add(t, &c->listens[i].tls);
+			err = front_add(t, &c->listens[i].tls, c->listens[i].speaks == CONF_SPEAKS_HTTP);
 	}
 	for (uint32_t i = 0; i < t->n_services && err == OK; i++)
 		if (c->services[i].tls.on)

@@ -56,6 +56,7 @@ struct tls_front {
 	uint8_t clients;		/* enum tls_client_certs */
 	uint32_t tickets;
 	bool park;
+	bool http;			/* else any protocol */
 	const struct tls_server *now;	/* owned reference, under the lock */
 };
 

@@ -293,10 +293,8 @@ static const struct { const char *text, *errors; } bad[] = {
 	 "1:99: `mode` is one of require or optional, not `optonal`, did you mean `optional`?\n"},
 	{TLS("{" PAIR ", tickets: 12h}"), "1:73: `tickets` is on, off or a map of keys, not `12h`\n"},
 	{TLS("{" PAIR ", tickets: {}}"), "1:73: `tickets` needs `key_file`\n"},
-	{"listen: {address: ':1', tls: {" PAIR "}, service: a}" ROUTES,
-	 "1:25: `tls` ends TLS, and a listener with `service` passes bytes on as they are\n"},
 	{"listen: {address: ':1', tls: {" PAIR "}, sni: {'*': a}}" ROUTES,
-	 "1:25: `tls` ends TLS, and a listener with `sni` passes bytes on as they are\n"},
+	 "1:25: `tls` ends TLS, and a listener with `sni` passes it on as it is\n"},
 	{"listen: {address: ':1', service: a}\nservices: {a: https://localhost}\n",
 	 "1:34: the service `a` has `tls`, and what a listener passes on is not put into TLS\n"},
 	/* what a listener says of certificates, and where else it sends */

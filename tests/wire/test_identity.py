@@ -3,7 +3,9 @@ names that were made to be misread become."""
 import hashlib
 import os
 import re
+import signal
 import ssl
+import threading
 import time
 
 import pytest
@@ -442,3 +444,136 @@ def test_what_check_says(stage):
         assert code == 2 and says in err
 
 
+
+
+# --- TLS that ends here, and any protocol within ---
+
+def capitals(c):
+    """Sends back in capitals what comes, until the end, which it passes back."""
+    while c.more():
+        c.send(c.take(len(c.buf)).upper())
+
+
+def within(stage, o, store, tls="", **more):
+    return stage.proxy({"app": o.address}, listen=listen(store, tls, more="service: app"), **more)
+
+
+@pytest.mark.parametrize("version, tls", WAYS)
+def test_any_protocol_within_tls(stage, store, version, tls):
+    o = stage.origin(capitals)
+    p = within(stage, o, store, tls)
+    ctx = context(store, store.client, version)
+    ctx.set_alpn_protocols(["postgresql"])
+    c = Secure(p, ctx)
+    assert c.sock.selected_alpn_protocol() is None
+    total = 0
+    for word in (b"hello", os.urandom(1) * 3000000, b"\0\r\n\r\nGET / HTTP/1.1\r\n\r\n", b"bye"):
+        writer = threading.Thread(target=c.send, args=(word,))
+        writer.start()
+        assert c.exactly(len(word)) == word.upper()
+        writer.join()
+        total += len(word)
+    assert c.sock.unwrap() is not None      # close_notify both ways
+    line = p.log(1)[0]
+    assert (line["protocol"], line["cause"], line["service"], line["status"]) == ("TCP", None, "app", 0)
+    assert line["bytes_in"] == line["bytes_out"] == total
+    assert line["tls"] == ("1.2" if version == VERSIONS[0] else "1.3") and line["tls_name"] == "a.test"
+    assert line["tls_client_id"] == "spiffe://mesh.test/ns/shop/sa/web"
+
+
+@pytest.mark.parametrize("version, tls", WAYS)
+def test_the_origin_speaks_first_within_tls(stage, store, version, tls):
+    def script(c):
+        c.send("220 ready\r\n")
+        assert c.until(b"\r\n") == b"QUIT"
+        c.send(b"x" * 500000 + b"221 bye\r\n")
+    p = within(stage, stage.origin(script), store, tls)
+    c = Secure(p, context(store, None, version))
+    assert c.until(b"\r\n") == b"220 ready"
+    c.send("QUIT\r\n")
+    assert c.rest() == b"x" * 500000 + b"221 bye\r\n"     # and a close_notify: else this would be an error
+
+
+@pytest.mark.parametrize("version, tls", WAYS)
+def test_a_cut_within_tls_is_a_cut_on_both_sides(stage, store, version, tls):
+    ends = []
+
+    def script(c):
+        try:
+            c.until(b"\r\n")
+            c.send("half\r\n")
+            ends.append(c.rest())
+        except OSError as e:
+            ends.append(type(e).__name__)
+    o = stage.origin(script)
+    p = within(stage, o, store, tls)
+    c = Secure(p, context(store, None, version))
+    c.send("x\r\n")
+    c.until(b"\r\n")
+    c.sock.close()     # without a close_notify
+    o.wait_idle()
+    assert ends == ["ConnectionResetError"]
+    assert p.log(1)[0]["cause"] == "client_left"
+
+    def reset(c):
+        c.until(b"\r\n")
+        c.rst()
+    o = stage.origin(reset)
+    p = within(stage, o, store, tls)
+    c = Secure(p, context(store, None, version))
+    c.send("x\r\n")
+    with pytest.raises((ssl.SSLError, OSError)):
+        c.rest()
+    assert p.log(1)[0]["cause"] == "upstream_reset"
+
+
+def test_nobody_gets_in_without_tls_or_a_certificate(stage, store):
+    o = stage.origin(capitals)
+    p = stage.proxy({"app": o.address}, listen=listen(store, more="service: app", mode="require"))
+    c = stage.client(p)
+    assert c.get("/").status == 400
+    c = stage.client(p)
+    c.send(b"\0\1\2\3 no TLS\r\n")
+    c.ended()
+    for pair in (None, store.stranger):
+        with pytest.raises((ssl.SSLError, EOFError, ConnectionError)):
+            c = Secure(p, context(store, pair))
+            c.send("x")
+            c.exactly(1)
+    assert o.connections == 0
+    c = Secure(p, context(store, store.client))
+    c.send("x")
+    assert c.exactly(1) == b"X"
+
+
+def test_the_endpoint_of_tls_hears_who_it_is(stage, store):
+    """A PROXY protocol header before what came out of TLS."""
+    o = stage.origin(capitals)
+    p = stage.proxy({"app": "{endpoints: ['%s'], proxy_protocol: v1}" % o.address}, listen=listen(store, more="service: app"))
+    c = Secure(p, context(store))
+    c.send("hello")
+    assert re.fullmatch(rb"PROXY TCP4 127\.0\.0\.1 127\.0\.0\.1 \d+ \d+\r\n", c.until(b"\n") + b"\n")
+    assert c.exactly(5) == b"HELLO"
+
+
+def test_nobody_there_within_tls(stage, store):
+    p = stage.proxy({"app": "127.0.0.1:1"}, listen=listen(store, more="service: app"))
+    with pytest.raises((ssl.SSLError, EOFError, ConnectionError)):
+        c = Secure(p, context(store))
+        c.exactly(1)
+    line = p.log(1)[0]
+    assert line["cause"] == "connect_refused" and line["tls"] == "1.3"
+
+
+def test_a_drain_waits_for_what_is_within_tls(stage, store):
+    o = stage.origin(capitals)
+    p = within(stage, o, store)
+    c = Secure(p, context(store))
+    c.send("a")
+    assert c.exactly(1) == b"A"
+    p.signal(signal.SIGTERM)
+    p.err.wait("no new connections")
+    c.send("b")
+    assert c.exactly(1) == b"B"
+    c.sock.unwrap()
+    assert p.wait() == 0
