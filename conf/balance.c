@@ -24,9 +24,12 @@ void conf_read_balance(struct conf_walk *w, const struct conf_key *k, const stru
 	*b = (struct conf_balance){.name = STR(""), .key = STR("")};
 	if (n->kind == CONF_NODE_MAP) {
 		const struct conf_node *hash = conf_node_child(n, ways[0]), *sticky = conf_node_child(n, ways[1]);
+		const struct conf_node *bound = conf_node_child(n, "bound");
 
 		conf_walk_map(w, k->sub, n, at);
-		if (hash && sticky)
+		if (bound && !hash)
+			conf_errors_add(w->errors, bound->key_pos, "`bound` is for `hash`");
+		else if (hash && sticky)
 			conf_errors_add(w->errors, sticky->key_pos, "`hash` or `sticky`, not both");
 		else if (!n->count)
 			conf_errors_add(w->errors, n->pos, "`%s` is an empty map: it has `hash` or `sticky`", k->name);

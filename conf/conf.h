@@ -218,6 +218,7 @@ enum conf_same_site { CONF_SAME_SITE_LAX, CONF_SAME_SITE_STRICT, CONF_SAME_SITE_
 struct conf_balance {
 	enum conf_balance_kind kind;
 	enum conf_hash_by by;		/* of CONF_BALANCE_HASH */
+	uint32_t bound;			/* of CONF_BALANCE_HASH: percent of the mean that one may have in flight; 0: any */
 	struct str name;		/* of the header, cookie or parameter, or of the sticky cookie */
 	uint64_t ttl;			/* of the sticky cookie; 0: as long as the browser runs */
 	enum conf_same_site same_site;

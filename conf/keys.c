@@ -221,6 +221,8 @@ static const struct conf_key keys[] = {
 	 .doc = "ready ones come first, then those that serve, then those that terminate; drain: nothing that is new"},
 
 	{CONF_BALANCE, "hash", CONF_T_HASH, CONF_HASH, .words = "address|path", .doc = "requests that are alike in this have one endpoint"},
+	{CONF_BALANCE, "bound", CONF_T_COUNT, AT(conf_balance, bound), .fallback = "off", .min = 101, .max = 1000, .words = "off",
+	 .doc = "of `hash`: an endpoint that has this many per cent of the mean in flight, for its weight, is passed over; 125 is usual"},
 	{CONF_BALANCE, "sticky", CONF_T_STICKY, CONF_STICKY, .doc = "a cookie keeps clients where their first request went"},
 
 	{CONF_HASH, "header", CONF_T_HASH_NAME, .doc = "all values of this field"},

@@ -371,8 +371,10 @@ static void map_print(FILE *to, enum conf_noun noun, const char *indent)
 	rule(to, noun, is_action, ", \"oneOf\": [", "{\"required\": [", "]}", "]");
 	rule(to, noun, is_matches, ", \"dependentSchemas\": {", "", ": {\"properties\": {", "");
 	rule(to, noun, is_of_match, "", "", ": false", "}}}");
-	if (noun == CONF_PATH || noun == CONF_NEW_PATH || noun == CONF_BALANCE || noun == CONF_HASH)
+	if (noun == CONF_PATH || noun == CONF_NEW_PATH || noun == CONF_HASH)
 		fputs(", \"minProperties\": 1, \"maxProperties\": 1", to);
+	if (noun == CONF_BALANCE)
+		fputs(", \"oneOf\": [{\"required\": [\"hash\"]}, {\"required\": [\"sticky\"]}]", to);
 	if (noun == CONF_REDIRECT)
 		fputs(", \"minProperties\": 1", to);
 	fprintf(to, ",\n%s\"properties\": {", indent);

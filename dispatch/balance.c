@@ -141,16 +141,19 @@ static struct endpoint *least_of_class(struct balance *b, const struct endpoint_
 
 static struct endpoint *least(struct balance *b, const struct endpoint_set *set, const struct endpoint_tried *tried)
 {
+	uint32_t one = set->n, two;
 	unsigned class;
 
-	/* weights that differ: two by chance in which they count */
-	for (unsigned i = 0; set->bits && !set->equal && i < DRAWS; i++) {
-		uint32_t one = draw_ready(b, set, set->n), two = draw_ready(b, set, one);
-
+	/* two by chance in which weights count, of those that can be used */
+	for (unsigned i = 0; set->bits && i < (set->n == 2 ? 2 : 2 * DRAWS); i++) {
+		two = draw_ready(b, set, one);
 		if (two == set->n)
-			two = one;
-		if (usable(set->at[one].endpoint, tried) && usable(set->at[two].endpoint, tried))
+			break;
+		if (!usable(set->at[two].endpoint, tried))
+			continue;
+		if (one < set->n)
 			return lesser(&set->at[one], &set->at[two]);
+		one = two;
 	}
 	class = best_class(set, tried);
 	return class ? least_of_class(b, set, class, tried) : NULL;
@@ -159,18 +162,17 @@ static struct endpoint *least(struct balance *b, const struct endpoint_set *set,
 /* What most services are: some that are ready, and equal. */
 static struct endpoint *least_of_equals(struct balance *b, const struct endpoint_set *set, const struct endpoint_tried *tried)
 {
+	uint32_t one, two;
+	uint64_t r;
+
 	if (set->n == 1)
 		return set->at[0].endpoint;
-	for (unsigned i = 0; i < DRAWS; i++) {
-		uint64_t r = draw(b);
-		uint32_t one = (uint32_t)((r & UINT32_MAX) * set->n >> 32), two = (uint32_t)((r >> 32) * (set->n - 1) >> 32);
-
-		two += two >= one;
-		if (usable(set->at[one].endpoint, tried) && usable(set->at[two].endpoint, tried))
-			return lesser(&set->at[one], &set->at[two]);
-		if (set->n == 2)
-			break;
-	}
+	r = draw(b);
+	one = (uint32_t)((r & UINT32_MAX) * set->n >> 32);
+	two = (uint32_t)((r >> 32) * (set->n - 1) >> 32);
+	two += two >= one;
+	if (usable(set->at[one].endpoint, tried) && usable(set->at[two].endpoint, tried))
+		return lesser(&set->at[one], &set->at[two]);
 	return least(b, set, tried);
 }
 
@@ -318,8 +320,10 @@ static double chance(uint32_t key, uint32_t id)
 
 /* Each of the class draws a lot by the key, with an exponential distribution whose rate is its weight; the least wins.  So
  * shares are those of the weights, and when one comes or goes no key moves between others.  The logarithm is
- * taken of the few that could win: it is never less than what it is taken of. */
-static uint32_t rendezvous(const struct endpoint_set *set, uint32_t key, unsigned class, const struct endpoint_tried *tried)
+ * taken of the few that could win: it is never less than what it is taken of.
+ * Who has `most` in flight for each part of its weight, or more, draws none. */
+static uint32_t rendezvous(const struct endpoint_set *set, uint32_t key, unsigned class, const struct endpoint_tried *tried,
+			   double most)
 {
 	double best = INFINITY;
 	uint32_t at = set->n;
@@ -330,6 +334,8 @@ static uint32_t rendezvous(const struct endpoint_set *set, uint32_t key, unsigne
 
 		if (x >= best * e->weight || !member(e, class, tried))
 			continue;
+		if (most < INFINITY && slot_load(e->endpoint) >= most * e->weight)
+			continue;
 		x = -log1p(-x) / e->weight;
 		if (x < best) {
 			best = x;
@@ -339,15 +345,36 @@ static uint32_t rendezvous(const struct endpoint_set *set, uint32_t key, unsigne
 	return at;
 }
 
-static struct endpoint *hashed(const struct endpoint_set *set, uint32_t key, const struct endpoint_tried *tried)
+/* `percent` of what each of the class would have in flight, this request included, if all had alike: for each part of its weight.
+ * One of them is below that, or their sum would be more than it is. */
+static double load_bound(const struct endpoint_set *set, unsigned class, const struct endpoint_tried *tried, unsigned percent)
 {
-	uint32_t at = rendezvous(set, key, READY, NULL);
+	double load = 1, weights = 0;
+
+	for (uint32_t i = 0; i < set->n; i++) {
+		if (!member(&set->at[i], class, tried))
+			continue;
+		load += slot_load(set->at[i].endpoint);
+		weights += set->at[i].weight;
+	}
+	return load * percent / 100 / weights;
+}
+
+static struct endpoint *hashed(const struct endpoint_set *set, uint32_t key, const struct endpoint_tried *tried, unsigned bound)
+{
+	uint32_t at = bound ? set->n : rendezvous(set, key, READY, NULL, INFINITY);
 	unsigned class;
 
 	if (at < set->n && usable(set->at[at].endpoint, tried))
 		return set->at[at].endpoint;
 	class = best_class(set, tried);
-	return class ? set->at[rendezvous(set, key, class, tried)].endpoint : NULL;
+	if (!class)
+		return NULL;
+	if (bound)
+		at = rendezvous(set, key, class, tried, load_bound(set, class, tried, bound));
+	if (!bound || at == set->n)	/* others may have taken more meanwhile */
+		at = rendezvous(set, key, class, tried, INFINITY);
+	return set->at[at].endpoint;
 }
 
 /* --- sticky --- */
@@ -379,7 +406,7 @@ struct endpoint *balance_pick(struct balance *b, const struct service *s, uint32
 	if (kind == BALANCE_ROUND_ROBIN)
 		return round_robin(b, s, set, tried);
 	if (kind == BALANCE_HASH && key)
-		return hashed(set, key, tried);
+		return hashed(set, key, tried, s->rules->bound);
 	if (kind == BALANCE_STICKY && key)
 		return sticky(b, set, key, tried);
 	return anyone(b, set, tried);

@@ -35,6 +35,7 @@ struct rules {
 	uint8_t proxy;			/* enum service_proxy */
 	uint8_t balance;		/* enum balance_kind */
 	uint8_t by;			/* enum balance_by */
+	uint16_t bound;			/* of BALANCE_HASH: percent of the mean that one may have in flight; 0: any */
 	uint8_t same_site;		/* enum same_site, of the sticky cookie */
 	uint32_t ttl_s;			/* of the sticky cookie; 0: as long as the browser runs */
 	struct hash_key sticky_key;	/* under which its values are made */

@@ -68,18 +68,18 @@ static void set_empty(struct endpoint_set *set)
 /* What balancing would else have to look for at each request. */
 static void set_look(struct endpoint_set *set)
 {
+	bool equal = set->n > 0 && set->at[0].weight;
 	uint16_t most = 0;
 
-	set->equal = set->n > 0 && set->at[0].weight;
 	for (uint32_t i = 0; i < set->n; i++) {
 		const struct service_endpoint *e = &set->at[i];
 
-		set->equal = set->equal && e->state == ENDPOINT_READY && e->weight == set->at[0].weight;
+		equal = equal && e->state == ENDPOINT_READY && e->weight == set->at[0].weight;
 		if (e->state == ENDPOINT_READY && e->weight > most)
 			most = e->weight;
 	}
-	for (set->bits = 0; most >> set->bits; set->bits++)
-		;
+	set->equal = equal;
+	set->bits = most ? 32 - (unsigned)__builtin_clz(most) : 0;
 }
 
 static enum err set_fill(struct endpoint_set *set, struct endpoint_table *t, const struct service_endpoint_spec *e, uint32_t n)

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "dispatch/endpoint.h"
 #include "dispatch/error.h"
@@ -44,12 +45,15 @@ struct service_endpoint {
 /* Whom a service consists of at one time; never changes. */
 struct endpoint_set {
 	uint32_t n;
-	bool inner;			/* it lies in the service's own block */
-	bool equal;			/* there are some, all ready, and of one weight that is not 0 */
-	uint8_t bits;			/* of the largest weight of one that is ready; 0: none is, or can be chosen */
-	bool replaced;			/* its endpoints are not counted as being of a set any more */
+	bool inner : 1;			/* it lies in the service's own block */
+	bool replaced : 1;		/* its endpoints are not counted as being of a set any more */
+	uint8_t : 0;			/* workers read no byte that is written */
+	bool equal : 1;			/* there are some, all ready, and of one weight that is not 0 */
+	uint8_t bits : 5;		/* of the largest weight of one that is ready; 0: none is, or can be chosen */
 	struct service_endpoint at[];
 };
+
+_Static_assert(offsetof(struct endpoint_set, at) == 8, "a service is small: there are many");
 
 struct service {
 	_Atomic uint32_t refs;

@@ -261,6 +261,7 @@ static void balance_of(struct rules *r, const struct conf_balance *c)
 
 	r->balance = kinds[c->kind];
 	r->by = bys[c->by];
+	r->bound = (uint16_t)c->bound;
 	r->same_site = sites[c->same_site];
 	r->ttl_s = clamp32(c->ttl / 1000);
 	r->by_name = c->name;

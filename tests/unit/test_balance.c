@@ -584,6 +584,40 @@ static void keys_go_where_room_is(void **state)
 	let_go(sticky);
 }
 
+/* Who has more than its part goes past: the rest of the keys stay where they are. */
+static void a_bound_is_kept(void **state)
+{
+	struct service_spec spec = {.name = STR("s"), .endpoints = specs, .n_endpoints = 5, .rules = {.balance = BALANCE_HASH, .bound = 125}};
+	struct service *s, *free_one = service_with(BALANCE_HASH, 5);
+	unsigned moved = 0;
+	uint32_t load[5] = {0};
+
+	(void)state;
+	s = service_new(table, &spec, NULL);
+	for (uint32_t k = 0; k < 1000; k++) {
+		uint32_t key = k * 2654435761u + 1, one = pick(s, key, NULL);
+
+		moved += one != pick(free_one, key, NULL);
+		assert_true(load[one] < 1.25 * (k + 1) / 5);
+		load[one]++;
+		atomic_fetch_add(&at(s, one)->inflight, 1);
+	}
+	assert_in_range(moved, 1, 250);
+	for (uint32_t k = 1; k < 100; k++) {	/* one key alone, as if all wanted the same */
+		uint32_t one = pick(s, 7, NULL);
+
+		assert_true(load[one] < 1.25 * (1000 + k) / 5);
+		load[one]++;
+		atomic_fetch_add(&at(s, one)->inflight, 1);
+	}
+	for (uint32_t i = 0; i < 5; i++)
+		atomic_fetch_sub(&at(s, i)->inflight, load[i]);
+	for (uint32_t k = 1; k < 100; k++)
+		assert_int_equal(pick(s, k, NULL), pick(free_one, k, NULL));	/* nothing in flight: as without a bound */
+	service_unref(s);
+	service_unref(free_one);
+}
+
 /* --- sticky --- */
 
 static void sessions_stay(void **state)
@@ -631,7 +665,7 @@ int main(void)
 		TEST(two_choices_bound_the_load),
 		TEST(equals_take_turns), TEST(weighted_turns_are_exact_and_smooth), TEST(the_first_turn_is_by_chance),
 		TEST(turns_follow_the_set), TEST(nothing_is_kept_for_the_quiet),
-		TEST(hash_shares_are_those_of_the_weights), TEST(few_keys_move), TEST(hash_tries_another), TEST(without_a_key_it_is_least),
+		TEST(hash_shares_are_those_of_the_weights), TEST(few_keys_move), TEST(hash_tries_another), TEST(without_a_key_it_is_least), TEST(a_bound_is_kept),
 		TEST(those_with_room_are_chosen), TEST(keys_go_where_room_is), TEST(sessions_stay),
 	};
 

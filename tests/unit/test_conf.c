@@ -240,6 +240,8 @@ static const struct { const char *text, *errors; } bad[] = {
 	{SERVICE("{endpoints: [], balance: {}}"), "1:40: `balance` is an empty map: it has `hash` or `sticky`\n"},
 	{SERVICE("{endpoints: [], balance: [least]}"), "1:40: `balance` needs a text, not a list\n"},
 	{SERVICE("{endpoints: [], balance: {hash: address, sticky: {cookie: a}}}"), "1:56: `hash` or `sticky`, not both\n"},
+	{SERVICE("{endpoints: [], balance: {bound: 125, sticky: {cookie: a}}}"), "1:41: `bound` is for `hash`\n"},
+	{SERVICE("{endpoints: [], balance: {hash: path, bound: 100}}"), "1:60: `bound` must be from 101 to 1000, or off, not 100\n"},
 	{SERVICE("{endpoints: [], balance: {hash: adress}}"), "1:47: `hash` is address, path, or a map such as `{header: NAME}`, not `adress`, did you mean `address`?\n"},
 	{SERVICE("{endpoints: [], balance: {hash: {}}}"), "1:47: `hash` goes by one thing: `header`, `cookie` or `query`\n"},
 	{SERVICE("{endpoints: [], balance: {hash: {header: a, cookie: b}}}"), "1:47: `hash` goes by one thing: `header`, `cookie` or `query`\n"},

@@ -88,7 +88,7 @@ static const char *company(enum conf_noun noun, const char *key)
 		return "endpoints: [], host: zz.test";
 	if (noun == CONF_SERVICE_TLS)
 		return strcmp(key, "crl") == 0 ? "ca: zz" : strcmp(key, "key") == 0 ? "cert: zz" : strcmp(key, "cert") == 0 ? "key: zz" : "";
-	if (noun == CONF_BALANCE && !*key)
+	if (noun == CONF_BALANCE && (!*key || strcmp(key, "bound") == 0))
 		return "hash: address";
 	if (noun == CONF_SERVICE)
 		return strcmp(key, "endpoints") == 0 ? "" : "endpoints: []";

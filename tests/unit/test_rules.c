@@ -50,6 +50,7 @@ static bool change(struct rules *r, unsigned i)
 	case 11: r->retry_floor = 1; return true;
 	case 12: r->retry_ratio = 1; return true;
 	case 13: r->max_requests = 1; return true;
+	case 14: r->bound = 125; return true;
 	default: return false;
 	}
 }

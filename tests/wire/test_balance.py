@@ -2,6 +2,7 @@
 import re
 import threading
 
+import harness
 import pytest
 
 
@@ -163,6 +164,28 @@ def test_instances_agree_and_only_keys_of_the_lost_move(stage):
     w.c = stage.client(w.p)
     now = [w.row(1, "X-User: %d" % i) for i in range(60)]
     assert all(n == f or f == "b" for n, f in zip(now, first)) and "b" not in now
+
+
+def test_a_bound_passes_the_busy_over(stage):
+    gate = threading.Event()
+
+    def slow(name):
+        def script(c):
+            while c.request():
+                gate.wait(10)
+                c.reply(name)
+        return script
+    origins = {n: stage.origin(slow(n)) for n in "abc"}
+    ends = ", ".join("'%s'" % o.address for o in origins.values())
+    p = stage.proxy({"app": "{endpoints: [%s], balance: {hash: path, bound: 125}}" % ends}, timeouts={"first_byte": "9s"}, workers=2)
+    clients = [stage.client(p) for _ in range(12)]
+    for i, c in enumerate(clients):
+        c.request("GET", "/same")
+        harness.wait_until(lambda: sum(o.connections for o in origins.values()) == i + 1)
+    gate.set()
+    got = [c.answer().text() for c in clients]
+    assert max(got.count(n) for n in "abc") <= 5        # 125 % of a third of 12
+    assert len({clients[0].get("/same").text() for _ in range(6)}) == 1
 
 
 def test_tcp_by_address(stage):
