@@ -147,7 +147,7 @@ static enum err set_trust(SSL_CTX *ctx, const struct tls_client_spec *spec, stru
 		SSL_CTX_set_verify(ctx, SSL_VERIFY_NONE, NULL);
 		return OK;
 	}
-	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, tls_ctx_verified);
 	if (spec->ca.n)
 		return tls_ctx_trust(ctx, spec->ca, spec->crl, false, e);
 	if (SSL_CTX_set_default_verify_paths(ctx) != 1)

@@ -16,7 +16,7 @@ struct ssl_session_st;
 
 struct tls_client_spec {	/* everything in it is borrowed; strings may be empty (NULL) for the default */
 	struct str ca;		/* PEM; empty: what the system trusts */
-	struct str crl;		/* PEM of revoked ones; with `ca` only */
+	struct str crl;		/* PEM of revoked ones, for the whole chain; with `ca` only */
 	bool insecure;		/* nothing is verified */
 	const struct tls_cert *cert;	/* shown when asked for; may be NULL */
 	uint16_t min_version, max_version;	/* TLS_VERSION_* of tls_server.h; 0: 1.2 and 1.3 */

@@ -138,8 +138,19 @@ static enum err trust_crl(SSL_CTX *ctx, struct str pem, struct tls_error *e)
 			tls_error_reason(why, sizeof(why)));
 	if (!n)
 		return tls_error_set(e, ERR_SYNTAX, TLS_PART_CRL, "holds no list of revoked certificates (-----BEGIN X509 CRL-----)");
-	X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
+	X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
 	return OK;
+}
+
+int tls_ctx_verified(int good, X509_STORE_CTX *store)
+{
+	int depth = X509_STORE_CTX_get_error_depth(store);
+
+	if (good || X509_STORE_CTX_get_error(store) != X509_V_ERR_UNABLE_TO_GET_CRL || depth == 0 ||
+			depth != sk_X509_num(X509_STORE_CTX_get0_chain(store)) - 1)
+		return good;
+	X509_STORE_CTX_set_error(store, X509_V_OK);
+	return 1;
 }
 
 enum err tls_ctx_trust(SSL_CTX *ctx, struct str ca, struct str crl, bool names, struct tls_error *e)

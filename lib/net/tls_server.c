@@ -193,7 +193,7 @@ static int on_verify(int good, X509_STORE_CTX *store)
 
 	if (X509_STORE_CTX_get_error_depth(store) == 0 && !tls_tickets_fit(X509_STORE_CTX_get_current_cert(store)))
 		SSL_set_num_tickets(ssl, 0);
-	return good;
+	return tls_ctx_verified(good, store);
 }
 
 static enum err set_clients(struct tls_server *s, const struct tls_server_spec *spec, struct tls_error *e)

@@ -30,7 +30,7 @@ struct tls_server_spec {	/* everything in it is borrowed; strings may be empty (
 	unsigned n_alpn;		/* 0: ALPN is not looked at */
 	enum tls_client_certs client_certs;
 	struct str client_ca;		/* PEM; needed unless NONE */
-	struct str client_crl;		/* PEM of revoked ones: then each client's certificate needs one of its issuer */
+	struct str client_crl;		/* PEM of revoked ones: then each certificate of a client's chain needs one of its issuer */
 	struct tls_tickets *tickets;	/* outlives the server; NULL: no resumption */
 	unsigned n_tickets;		/* sent after a full handshake of TLS 1.3 */
 	bool park;			/* connections may be taken over: lib/net/tls13_take.h */

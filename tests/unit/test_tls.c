@@ -11,6 +11,7 @@
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 
 #include "lib/base/mem.h"
 #include "lib/net/tls_client.h"
@@ -884,6 +885,59 @@ static bool accepts(const struct tls_client *c, SSL_CTX *ctx, const char *name, 
 	return good;
 }
 
+/* An authority that `issuer` has signed. */
+static void authority_init(struct tls_made *m, const char *name, const struct tls_made *issuer)
+{
+	X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, NULL, NID_basic_constraints, "critical,CA:TRUE");
+
+	tls_made_init(m, "EC", name, issuer);
+	assert_true(X509_add_ext(m->x509, e, -1));
+	X509_EXTENSION_free(e);
+	assert_true(X509_sign(m->x509, issuer->key, EVP_sha256()));
+}
+
+/* Who comes in by which lists, over an authority between, whose certificate comes from the peer or is all that is trusted. */
+static void revoked_authorities(void **state)
+{
+	struct tls_made between, leaf;
+	struct pem pem_between = {0}, lists = {0};
+	struct tls_server_spec spec = { .client_certs = TLS_CLIENT_CERTS_REQUIRE };
+	enum { OF_ROOT = 1, REVOKES = 2, OF_BETWEEN = 4, TRUSTS_BETWEEN = 8 };
+	static const struct { int is; bool comes_in; } cases[] = {
+		{ 0, true }, { OF_ROOT | OF_BETWEEN, true }, { OF_ROOT | REVOKES | OF_BETWEEN, false },
+		{ OF_ROOT, false }, { OF_BETWEEN, false },
+		{ TRUSTS_BETWEEN | OF_BETWEEN, true }, { TRUSTS_BETWEEN | OF_ROOT, false },
+	};
+
+	(void)state;
+	authority_init(&between, "An Authority Between", &ca);
+	tls_made_init(&leaf, "EC", "a.example", &between);
+	pem_cert(&pem_between, &between);
+	SSL_CTX *client = client_with(&leaf), *origin = server_ctx(&leaf);
+	assert_true(SSL_CTX_add1_chain_cert(client, between.x509) && SSL_CTX_add1_chain_cert(origin, between.x509));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		int is = cases[i].is;
+
+		lists.n = 0;
+		if (is & OF_ROOT)
+			pem_crl(&lists, &ca, is & REVOKES ? &between : NULL);
+		if (is & OF_BETWEEN)
+			pem_crl(&lists, &between, NULL);
+		spec.client_ca = is & TRUSTS_BETWEEN ? pem_str(&pem_between) : pem_str(&pem_ca);
+		spec.client_crl = pem_str(&lists);
+		struct tls_server *s = server_of(spec);
+		struct tls_client *c = client_of((struct tls_client_spec){ .ca = spec.client_ca, .crl = spec.client_crl });
+		if (gets_on(s, client, NULL) != cases[i].comes_in || accepts(c, origin, "a.example", NULL, NULL, NULL) != cases[i].comes_in)
+			fail_msg("case %zu", i);
+		tls_server_unref(s);
+		tls_client_unref(c);
+	}
+	SSL_CTX_free(client);
+	SSL_CTX_free(origin);
+	tls_made_fini(&between);
+	tls_made_fini(&leaf);
+}
+
 static void endpoints_are_verified(void **state)
 {
 	struct tls_client *ours = client_of((struct tls_client_spec){ .ca = pem_str(&pem_ca) });
@@ -1233,6 +1287,7 @@ int main(void)
 		cmocka_unit_test(alpn),
 		cmocka_unit_test(client_certificates),
 		cmocka_unit_test(revoked_clients),
+		cmocka_unit_test(revoked_authorities),
 		cmocka_unit_test(tickets),
 		cmocka_unit_test(shared_tickets),
 		cmocka_unit_test(endpoints_are_verified),
