@@ -278,6 +278,28 @@ def test_certificates_of_endpoints(stage, store, name, version):
     assert count(p, cause) == 1
 
 
+@pytest.mark.parametrize("version, error, why", [
+    (ssl.TLSVersion.TLSv1_2, "tls_protocol_error", "the TLS handshake failed: .*alert handshake failure"),
+    (ssl.TLSVersion.TLSv1_3, "tls_alert_received", "it ended a connection with a TLS alert: .*certificate.required"),
+])
+@pytest.mark.parametrize("park", ["on", "off"])
+def test_a_certificate_that_is_taken_unseen_is_no_reason(stage, store, version, error, why, park):
+    """Nobody looks at what the endpoint shows, and it wants to see one of us."""
+    def script(c):
+        ctx = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        ctx.minimum_version = ctx.maximum_version = version
+        ctx.load_cert_chain(store["stranger"].cert, store["stranger"].key)
+        ctx.verify_mode = ssl.CERT_REQUIRED
+        ctx.load_verify_locations(store["ca"].cert)
+        with pytest.raises(ssl.SSLError):
+            ctx.wrap_socket(c.sock, server_side=True)
+    o = stage.origin(script)
+    p = stage.proxy({"app": "{endpoints: ['%s'], tls: {insecure_skip_verify: on, park: %s}}" % (o.address, park)})
+    r = stage.client(p).get("/")
+    assert (r.status, r.error) == (502, error)
+    p.err.wait("endpoint %s: %s" % (re.escape(o.address), why))
+
+
 def alert_of(code):
     def script(c):
         c.more()
