@@ -277,7 +277,7 @@ static struct str host_alone(struct str s)
 static bool are_localhost(const struct conf_address_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
-		if (!str_starts(list->items[i].text, STR("localhost")))
+		if (!str_eq(host_alone(list->items[i].text), STR("localhost")))
 			return false;
 	return list->count > 0;
 }

@@ -573,6 +573,10 @@ static void names_that_are_asked_for(void **state)
 {
 	static const struct { const char *text, *asked; } rows[] = {
 		{SERVICE("{endpoints: https://localhost, tls: {ca: ca.pem}}"), "localhost"},
+		{SERVICE("{endpoints: ['localhost:1', 'localhost:2'], tls: {ca: ca.pem}}"), "localhost"},
+		{SERVICE("{endpoints: https://localhost.a.test, tls: {ca: ca.pem}}"), "localhost.a.test"},
+		{SERVICE("{endpoints: 'localhosts:1', tls: {ca: ca.pem}}"), "localhosts"},
+		{SERVICE("{endpoints: 'local:1', tls: {ca: ca.pem}}"), "local"},
 		{SERVICE("{endpoints: 127.0.0.1:1, host: a.test, tls: {ca: ca.pem}}"), "a.test"},
 		{SERVICE("{endpoints: 127.0.0.1:1, host: a.test, tls: {ca: ca.pem, name: b.test}}"), "b.test"},
 		{SERVICE("{endpoints: 127.0.0.1:1, tls: {ca: ca.pem, name: 127.0.0.1}}"), ""},
