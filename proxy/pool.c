@@ -10,6 +10,8 @@
  * from inside another, and order is by arrival.  Who waits here has its slot; those that have none
  * wait for the service (slots.c).
  *
+ * A pool that has no connection is freed; but while it has sessions of TLS to resume, it rests for some minutes first.
+ *
  * Connections are counted in the endpoint, over all workers, from before they connect until they are closed.  One that
  * is idle while another worker waits for it is closed, so that the other can open one. */
 #include "proxy/pool.h"
