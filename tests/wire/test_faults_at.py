@@ -3,6 +3,7 @@
 Beside the origin with the fault there is a good one, which is asked when nothing else is left to ask (`serving`): so the first
 try always meets the fault.  Nothing may hang, no POST may be seen twice, nobody may take a part for the whole.  The long
 form has every N, the short one some."""
+import socket
 import time
 
 import pytest
@@ -194,6 +195,7 @@ def test_a_client_that_ends_its_side(stage, framing, when):
 @pytest.mark.parametrize("framing", ["sized", "chunked"])
 def test_an_origin_that_ends_its_side_with_the_answer(stage, framing):
     def script(c, r):
+        c.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)      # in one segment
         c.send(ANSWERS[framing])
         c.fin()
         c.wait_closed()
