@@ -109,6 +109,11 @@ static enum cause judge_path(struct exchange *x, const struct head *h, struct st
 /* Where an authority looks, by plain HTTP, whether a host is ours (RFC 8555 8.3). */
 static const struct str acme = { "/.well-known/acme-challenge/", 28 };
 
+static bool redirects(const struct exchange *x, const struct listener *l, const struct head *h, struct str path)
+{
+	return !str_starts(path, acme) && !(l->redirect_plain && str_eq(forward_scheme(x, h), STR("https")));
+}
+
 enum cause routing_find(struct exchange *x, struct head *h)
 {
 	struct route_query q = {
@@ -122,7 +127,7 @@ enum cause routing_find(struct exchange *x, struct head *h)
 		return CAUSE_MISDIRECTED;
 	if (!path_is_normal(h->path) && path_to_match(x, h, &q.path) != CAUSE_NONE)
 		return CAUSE_NO_MEMORY;
-	if (listener->redirect && !str_starts(q.path, acme)) {
+	if (listener->redirect && redirects(x, listener, h, q.path)) {
 		x->route = route_ref(listener->redirect);
 		return CAUSE_NONE;
 	}

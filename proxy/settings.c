@@ -106,6 +106,7 @@ static bool make_redirect(struct arena *a, struct listener *l, const struct conf
 		.rewrite = c->path.full.n ? REWRITE_PATH : REWRITE_NONE, .rewrite_to = c->path.full, .body_limit = UINT64_MAX,
 	};
 
+	l->redirect_plain = c->scheme == CONF_SCHEME_HTTPS && !c->host.n;
 	l->redirect = r.text.p ? route_new(&r, route_spec_hash(&r), NULL, NULL) : NULL;
 	return l->redirect;
 }

@@ -40,6 +40,7 @@ struct listener {
 	bool forwarded;			/* add Forwarded (RFC 7239) */
 	bool park;			/* OPENING_TLS: connections may be parked */
 	const struct route *redirect;	/* owned reference: for all requests; NULL: routes are */
+	bool redirect_plain;		/* ... but for those that came by https, as a trusted peer says: they would come again for ever */
 	struct str via[2];		/* our Via member for HTTP/1.0 and 1.1, "1.1 thimble"; empty: none */
 	struct str request_id;		/* field name; empty: none */
 	struct str *upgrade;		/* protocols that may be upgraded to, lower case */

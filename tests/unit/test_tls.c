@@ -16,6 +16,7 @@
 #include "lib/base/mem.h"
 #include "lib/net/tls_client.h"
 #include "lib/net/tls_server.h"
+#include "lib/net/tls_shown.h"
 #include "lib/net/tls_ticket.h"
 #include "tests/unit/tls_peer.h"
 
@@ -361,6 +362,18 @@ static void certificates_by_name(void **state)
 	tls_server_unref(tls_server_ref(s));
 	tls_server_unref(s);
 	tls_server_unref(NULL);
+	/* a name itself comes before its wildcard, wherever they stand */
+	const struct tls_cert *exact = cert_named("x", "DNS:x.wild.example");
+	for (int first = 0; first < 2; first++) {
+		const struct tls_cert *two[] = { first ? exact : cert_wild, first ? cert_wild : exact };
+
+		s = server_of((struct tls_server_spec){ .certs = two, .n_certs = 2 });
+		assert_true(tls_cert_serves(exact, STR("x.wild.example")));
+		assert_false(tls_group_serves(tls_server_group(s, STR("x.wild.example"), NULL), STR("y.wild.example")));
+		assert_true(tls_group_serves(tls_server_group(s, STR("y.wild.example"), NULL), STR("y.wild.example")));
+		tls_server_unref(s);
+	}
+	tls_cert_unref(exact);
 	/* the default has both kinds, too */
 	s = server_of((struct tls_server_spec){ .certs = certs + 1, .n_certs = 3 });
 	assert_shows(s, ctx, NULL, &a_ec);
@@ -567,6 +580,28 @@ static SSL_CTX *client_with(const struct tls_made *m)
 	return ctx;
 }
 
+static void what_is_shown(const SSL *ssl, bool any)
+{
+	unsigned char hash[TLS_SHOWN_HASH];
+	struct tls_shown *w;
+
+	assert_int_equal(tls_shown_hash(ssl, hash), any);
+	if (!any)
+		return;
+	mem_fail_from(1);
+	assert_null(tls_shown_new(ssl));
+	mem_fail_from(0);
+	w = tls_shown_new(ssl);
+	assert_non_null(w);
+	assert_memory_equal(w->hash, hash, sizeof hash);
+	assert_true(str_eq(w->subject, STR("CN=client")));
+	assert_int_equal(w->spiffe.n, 0);
+	assert_int_equal(w->field.n, 5 + 64 + 10 + 9 + 1 + 11);
+	assert_memory_equal(w->field.p, "Hash=", 5);
+	assert_memory_equal(w->field.p + 69, ";Subject=\"CN=client\";DNS=client", 31);
+	mem_free(w);
+}
+
 static void client_certificates(void **state)
 {
 	struct tls_made foreign, expired;
@@ -592,6 +627,7 @@ static void client_certificates(void **state)
 				assert_int_equal(X509_cmp(SSL_get0_peer_certificate(server), client_made.x509), 0);
 			else
 				assert_null(SSL_get0_peer_certificate(server));
+			what_is_shown(server, mode);
 			done(client, server);
 			assert_int_equal(gets_on(s, without, NULL), mode != TLS_CLIENT_CERTS_REQUIRE);
 			assert_int_equal(gets_on(s, strange, NULL), mode == TLS_CLIENT_CERTS_NONE);

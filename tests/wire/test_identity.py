@@ -392,6 +392,15 @@ log: {format: json}
     assert s.get("/api/x", host="a.test").status == 200
 
 
+@pytest.mark.parametrize("is_from, proto, status", [
+    ("127.0.0.1", "https", 200), ("127.0.0.1", "http", 302), ("127.9.9.9", "https", 302)])
+def test_who_came_by_https_to_a_trusted_proxy_is_not_sent_round_for_ever(stage, is_from, proto, status):
+    o = stage.origin()
+    p = stage.proxy({"app": o.address}, listen="redirect: {scheme: https}, trusted_proxies: " + is_from)
+    a = stage.client(p).get("/x", "X-Forwarded-Proto: " + proto, host="a.test")
+    assert a.status == status and a.get("Location") == (None if status == 200 else "https://a.test/x")
+
+
 def test_a_redirect_needs_no_routes(stage):
     p = stage.text("""listen:
   - {address: '127.0.0.1:@PORT@', redirect: {scheme: https}}
