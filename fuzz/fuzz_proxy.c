@@ -31,8 +31,8 @@ static const char *const confs[] = {
 	CONF_PLAIN CONF_TIMES CONF_ROUTES
 	"services:\n"
 	"  origin: {endpoints: [127.0.0.1:9001], max_connections: 1, host: endpoint}\n"
-	"  pair: {endpoints: [127.0.0.1:9001, 127.0.0.1:9002], max_connections: 1}\n"
-	"  named: {endpoints: [127.0.0.1:9003, 127.0.0.1:9004], host: b.example}\n"
+	"  pair: {endpoints: [127.0.0.1:9001, 127.0.0.1:9002], max_connections: 1, balance: {hash: {cookie: a}, bound: 125}}\n"
+	"  named: {endpoints: [127.0.0.1:9003, {address: 127.0.0.1:9004, weight: 3}], host: b.example, balance: {sticky: {cookie: a}}}\n"
 	"  none: []\n",
 	CONF_DEFAULT "limits: {replay: 16B, head: 1KiB, answer_head: 1KiB, fields: 8, target: 256B, chunk_overhead: 1KiB, body: 4KiB}\n",
 	CONF_TIMES CONF_SERVICES COMPRESS

@@ -118,6 +118,56 @@ static void host_of_each_endpoint(void)
 	EXPECT(memmem(peer_got(world_up(4)).p, peer_got(world_up(4)).n, "Host: 127.0.0.1:9003\r\n", 22));
 }
 
+/* The cookie names whoever answered, also when that is not the first that was asked; and brings the client back to it. */
+static void home_is_who_answered(void)
+{
+	struct peer *c = world_client();
+	char ask[200];
+	const char *home;
+
+	world_say(c, "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n");
+	peer_rst(world_up(0));
+	world_settle();
+	world_say(world_up(1), OK2);
+	EXPECT(world_status(c, 0) == 200 && world_got(c, "\r\nSet-Cookie: home="));
+	if (!world_got(c, "home="))
+		return;
+	home = memmem(peer_got(c).p, peer_got(c).n, "home=", 5);
+	snprintf(ask, sizeof ask, "GET / HTTP/1.1\r\nHost: a.example\r\nCookie: a=b; %.21s; c=d\r\n\r\n", home);
+	for (unsigned i = 1; i < 4; i++) {
+		world_say(c, ask);
+		EXPECT(world_requests(world_up(1)) == i + 1 && !world_up(2));
+		world_say(world_up(1), OK2);
+		EXPECT(world_status(c, i) == 200);
+	}
+	home = memmem(peer_got(c).p, peer_got(c).n, "home=", 5);	/* what it got may lie elsewhere now */
+	EXPECT(home && !memmem(home + 1, peer_got(c).n - (size_t)(home + 1 - peer_got(c).p), "home=", 5));
+}
+
+/* One of the keys' endpoints is lost: the next choice is the same for all of the same key. */
+static void keys_of_a_lost_endpoint(void)
+{
+	struct peer *c = world_client();
+
+	world_say(c, "GET / HTTP/1.1\r\nHost: a.example\r\nX-Key: one\r\n\r\n");
+	peer_rst(world_up(0));
+	world_settle();
+	world_say(world_up(1), OK2);
+	EXPECT(world_status(c, 0) == 200);
+	world_say(c, "GET / HTTP/1.1\r\nHost: a.example\r\nX-Key: one\r\n\r\n");
+	EXPECT(net.connects_n == 3);	/* a reset is no verdict: its own endpoint is asked again */
+	if (!world_up(2))
+		return;
+	EXPECT(world_up(2)->port == world_up(0)->port);
+	world_say(world_up(2), OK2);
+	EXPECT(world_status(c, 1) == 200);
+}
+
+#define THREE "'127.0.0.1:9001', '127.0.0.1:9002', '127.0.0.1:9003'"
+#define CONF_HOME CONF_PLAIN CONF_TIMES "routes: [{service: three}]\n" \
+	"services: {three: {endpoints: [" THREE "], balance: {sticky: {cookie: home, ttl: 1h}}}}\n"
+#define CONF_KEYS CONF_PLAIN CONF_TIMES "routes: [{service: three}]\n" \
+	"services: {three: {endpoints: [" THREE "], balance: {hash: {header: X-Key}, bound: 125}}}\n"
 #define CONF_HOSTS CONF_PLAIN CONF_TIMES "routes: [{service: three}]\n" \
 	"services: {three: {endpoints: ['127.0.0.1:9001', '127.0.0.1:9002', '127.0.0.1:9003'], host: endpoint, balance: round_robin}}\n"
 #define CONF_THREE CONF_PLAIN CONF_TIMES "routes: [{service: three}]\n" \
@@ -128,5 +178,7 @@ const struct story stories_retry[] = {
 	{ "rest-of-a-read-is-kept", NULL, rest_of_a_read_is_kept },
 	{ "replayed-twice", CONF_THREE, replayed_twice },
 	{ "host-of-each-endpoint", CONF_HOSTS, host_of_each_endpoint },
+	{ "home-is-who-answered", CONF_HOME, home_is_who_answered },
+	{ "keys-of-a-lost-endpoint", CONF_KEYS, keys_of_a_lost_endpoint },
 	{ NULL, NULL, NULL },
 };
