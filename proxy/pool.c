@@ -32,23 +32,35 @@
 #include "proxy/tls.h"
 #include "proxy/worker.h"
 
+#define POOLS_FIRST 512	/* of a page */
 #define ITEM sizeof(struct lease *)
 
 /* --- the pool itself --- */
 
+void pools_free(struct worker *w)
+{
+	if (w->pools)
+		mem_pages_free(w->pools, w->n_pools * sizeof(struct pool *));
+	w->pools = NULL;
+}
+
+/* Whole pages from the system: where no endpoint is in use, none is touched, however far the numbers go. */
 static enum err pools_reach(struct worker *w, uint32_t index)
 {
-	uint32_t n = w->n_pools ? w->n_pools : 8;
+	uint32_t n = w->n_pools ? w->n_pools : POOLS_FIRST;
 	struct pool **grown;
 
 	if (index < w->n_pools)
 		return OK;
 	while (n <= index)
 		n *= 2;
-	grown = mem_realloc(w->pools, n * sizeof *grown);
+	grown = mem_pages(n * sizeof *grown);
 	if (!grown)
 		return ERR_MEM;
-	memset(grown + w->n_pools, 0, (n - w->n_pools) * sizeof *grown);
+	for (uint32_t i = 0; i < w->n_pools; i++)
+		if (w->pools[i])
+			grown[i] = w->pools[i];
+	pools_free(w);
 	w->pools = grown;
 	w->n_pools = n;
 	return OK;

@@ -87,6 +87,8 @@ void pool_close_kept(struct worker *w);
 /* Closes the kept connections to endpoints that no service has any more. */
 void pool_close_unused(struct worker *w);
 
+/* Frees what they are found in; none is left. */
+void pools_free(struct worker *w);
 /* Frees every pool; no connection is left, and the endpoints' avoid times are cut short. */
 void pool_free_all(struct worker *w);
 

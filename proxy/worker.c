@@ -715,7 +715,7 @@ void worker_free(struct worker *w)
 	mem_free(w->ready);
 	mem_free(w->asked);
 	mem_free(w->shares);
-	mem_free(w->pools);
+	pools_free(w);
 	balance_fini(&w->balance);
 	snapshot_unref(w->snapshot);
 	slab_fini(&w->conns);
