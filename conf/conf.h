@@ -240,6 +240,41 @@ struct conf_retry_budget {
 	uint32_t min_per_second;	/* 0: none */
 };
 
+enum conf_health_kind { CONF_HEALTH_NONE, CONF_HEALTH_TCP, CONF_HEALTH_HTTP };
+enum conf_health_method { CONF_HEALTH_GET, CONF_HEALTH_HEAD, CONF_HEALTH_OPTIONS };
+
+struct conf_statuses {
+	uint16_t from, to;
+};
+
+#define CONF_STATUSES_MAX 8
+
+/* How endpoints are checked. */
+struct conf_health {
+	enum conf_health_kind kind;	/* CONF_HEALTH_NONE: nothing of it counts */
+	struct str http;		/* path, with a query or without */
+	bool tcp;
+	enum conf_health_method method;
+	struct str host;		/* empty: that of the service, or the endpoint's address */
+	struct conf_statuses statuses[CONF_STATUSES_MAX];	/* that are good */
+	uint32_t status_count;
+	struct conf_header_list headers;
+	uint32_t port;			/* 0: the endpoint's own */
+	uint64_t interval, timeout;
+	uint32_t rise, fall;
+};
+
+/* What puts endpoints out, and for how long. */
+struct conf_eject {
+	bool on;
+	uint32_t failures;	/* 0: they do not count */
+	uint32_t ratio;		/* of CONF_SHARE_ALL; 0: it does not count */
+	uint32_t volume;
+	uint64_t interval, time, max_time;
+	uint32_t max_share, panic;	/* of CONF_SHARE_ALL */
+	bool server_errors;	/* answers of 500 and above are failures */
+};
+
 struct conf_service {
 	struct conf_pos pos;
 	struct str name;
@@ -252,6 +287,8 @@ struct conf_service {
 	uint32_t max_connections;	/* per endpoint; 0: no limit */
 	uint32_t max_requests;		/* per endpoint; 0: no limit */
 	struct conf_balance balance;
+	struct conf_health health;
+	struct conf_eject eject;
 	enum conf_proxy_out proxy_protocol;
 	struct conf_service_tls tls;
 	struct conf_retry_budget retry_budget;

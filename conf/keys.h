@@ -11,7 +11,7 @@
 /* The maps of the language. */
 enum conf_noun {
 	CONF_TOP, CONF_LIMITS, CONF_TIMEOUTS, CONF_LOG, CONF_DEFAULTS,
-	CONF_LISTEN, CONF_SERVICE, CONF_ENDPOINT, CONF_BALANCE, CONF_HASH, CONF_STICKY, CONF_ROUTE,
+	CONF_LISTEN, CONF_SERVICE, CONF_ENDPOINT, CONF_BALANCE, CONF_HASH, CONF_STICKY, CONF_HEALTH, CONF_EJECT, CONF_ROUTE,
 	CONF_MATCH, CONF_PATH, CONF_PATTERN, CONF_REDIRECT, CONF_NEW_PATH, CONF_ANSWER, CONF_HEADERS, CONF_ROUTE_TIMEOUTS,
 	CONF_RATE_LIMIT, CONF_RATE_BY, CONF_AUTH, CONF_MIRROR,
 	CONF_BASIC_AUTH, CONF_CORS,
@@ -43,6 +43,9 @@ enum conf_type {
 	CONF_T_HASH_NAME,	/* [struct conf_balance] */
 	CONF_T_STICKY,		/* a map of CONF_STICKY [struct conf_balance] */
 	CONF_T_STICKY_KEY,	/* [struct str] */
+	CONF_T_HEALTH,		/* a map of CONF_HEALTH, or `off` [struct conf_health] */
+	CONF_T_STATUSES,	/* [struct conf_health] */
+	CONF_T_EJECT,		/* a switch or a map of CONF_EJECT [struct conf_eject] */
 	CONF_T_HOST,		/* keep, endpoint or a name [struct conf_service] */
 	CONF_T_NETWORKS,	/* or `words`: the empty list [struct conf_cidr_list] */
 	CONF_T_PROTOCOLS,	/* [struct conf_str_list] */

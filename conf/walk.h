@@ -60,6 +60,7 @@ conf_reader conf_read_services, conf_read_endpoints, conf_read_endpoint, conf_re
 conf_reader conf_read_path, conf_read_prefix, conf_read_exact, conf_read_path_regex;	/* match.c */
 conf_reader conf_read_new_prefix, conf_read_new_path, conf_read_new_host, conf_read_methods, conf_read_pairs, conf_read_pattern, conf_read_matches;
 conf_reader conf_read_balance, conf_read_hash, conf_read_hash_name, conf_read_sticky, conf_read_sticky_key;	/* balance.c */
+conf_reader conf_read_health, conf_read_statuses, conf_read_eject;			/* health.c */
 conf_reader conf_read_rate_limits, conf_read_rate, conf_read_rate_by, conf_read_rate_header;	/* rate.c */
 conf_reader conf_read_basic_auth, conf_read_file, conf_read_header;			/* basic.c */
 conf_reader conf_read_cors, conf_read_origins, conf_read_field_names;				/* cors.c */

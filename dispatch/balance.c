@@ -51,24 +51,31 @@ static uint64_t draw(struct balance *b)
 
 /* --- who is as good as whom --- */
 
-static bool usable(const struct endpoint *e, const struct endpoint_tried *tried)
+static bool up(const struct endpoint_set *set, const struct endpoint *e)
 {
-	return endpoint_up(e) && !(tried && tried->n && endpoint_tried_has(tried, e));
+	uint32_t down = atomic_load_explicit(&set->panic, memory_order_relaxed) ? VERDICT_AVOID : VERDICT_DOWN;
+
+	return !(atomic_load_explicit(&e->verdict, memory_order_relaxed) & down);
+}
+
+static bool usable(const struct endpoint_set *set, const struct endpoint *e, const struct endpoint_tried *tried)
+{
+	return up(set, e) && !(tried && tried->n && endpoint_tried_has(tried, e));
 }
 
 /* 0: not for new requests; else the more the better. */
-static unsigned score(const struct service_endpoint *e, const struct endpoint_tried *tried)
+static unsigned score(const struct endpoint_set *set, const struct service_endpoint *e, const struct endpoint_tried *tried)
 {
-	unsigned up = endpoint_up(e->endpoint), new = !(tried && tried->n && endpoint_tried_has(tried, e->endpoint));
+	unsigned well = up(set, e->endpoint), new = !(tried && tried->n && endpoint_tried_has(tried, e->endpoint));
 
 	if (e->weight == 0 || e->state >= ENDPOINT_DRAIN)
 		return 0;
-	return 1 + (2 * up + new) * ENDPOINT_DRAIN + (ENDPOINT_DRAIN - 1 - e->state);
+	return 1 + (2 * well + new) * ENDPOINT_DRAIN + (ENDPOINT_DRAIN - 1 - e->state);
 }
 
-static bool member(const struct service_endpoint *e, unsigned class, const struct endpoint_tried *tried)
+static bool member(const struct endpoint_set *set, const struct service_endpoint *e, unsigned class, const struct endpoint_tried *tried)
 {
-	return class == READY ? e->state == ENDPOINT_READY && e->weight : score(e, tried) == class;
+	return class == READY ? e->state == ENDPOINT_READY && e->weight : score(set, e, tried) == class;
 }
 
 static unsigned best_class(const struct endpoint_set *set, const struct endpoint_tried *tried)
@@ -76,7 +83,7 @@ static unsigned best_class(const struct endpoint_set *set, const struct endpoint
 	unsigned best = 0;
 
 	for (uint32_t i = 0; i < set->n; i++) {
-		unsigned one = score(&set->at[i], tried);
+		unsigned one = score(set, &set->at[i], tried);
 
 		if (one > best)
 			best = one;
@@ -94,13 +101,13 @@ static uint32_t draw_of_class(struct balance *b, const struct endpoint_set *set,
 	uint32_t i;
 
 	for (i = 0; i < set->n; i++)
-		if (i != but && member(&set->at[i], class, tried))
+		if (i != but && member(set, &set->at[i], class, tried))
 			sum += set->at[i].weight;
 	if (sum == 0)
 		return set->n;
 	at = (draw(b) >> 32) * sum >> 32;
 	for (i = 0; i < set->n; i++) {
-		if (i == but || !member(&set->at[i], class, tried))
+		if (i == but || !member(set, &set->at[i], class, tried))
 			continue;
 		if (at < set->at[i].weight)
 			break;
@@ -149,7 +156,7 @@ static struct endpoint *least(struct balance *b, const struct endpoint_set *set,
 		two = draw_ready(b, set, one);
 		if (two == set->n)
 			break;
-		if (!usable(set->at[two].endpoint, tried))
+		if (!usable(set, set->at[two].endpoint, tried))
 			continue;
 		if (one < set->n)
 			return lesser(&set->at[one], &set->at[two]);
@@ -171,7 +178,7 @@ static struct endpoint *least_of_equals(struct balance *b, const struct endpoint
 	one = (uint32_t)((r & UINT32_MAX) * set->n >> 32);
 	two = (uint32_t)((r >> 32) * (set->n - 1) >> 32);
 	two += two >= one;
-	if (usable(set->at[one].endpoint, tried) && usable(set->at[two].endpoint, tried))
+	if (usable(set, set->at[one].endpoint, tried) && usable(set, set->at[two].endpoint, tried))
 		return lesser(&set->at[one], &set->at[two]);
 	return least(b, set, tried);
 }
@@ -244,7 +251,7 @@ static struct endpoint *turn_of_equals(struct balance_turns *t, const struct end
 		unsigned one;
 
 		at = t->at + i < set->n ? t->at + i : t->at + i - set->n;
-		one = score(&set->at[at], tried);
+		one = score(set, &set->at[at], tried);
 		if (one > best_score) {
 			best_score = one;
 			best = at;
@@ -262,7 +269,7 @@ static void turn_take(struct balance_turns *t, const struct endpoint_set *set, u
 	int64_t sum = 0;
 
 	for (uint32_t i = 0; i < set->n; i++) {
-		if (!member(&set->at[i], class, tried))
+		if (!member(set, &set->at[i], class, tried))
 			continue;
 		t->now[i] += set->at[i].weight;
 		sum += set->at[i].weight;
@@ -276,7 +283,7 @@ static uint32_t turn_next(const struct balance_turns *t, const struct endpoint_s
 	uint32_t best = set->n;
 
 	for (uint32_t i = 0; i < set->n; i++)
-		if (member(&set->at[i], class, tried) &&
+		if (member(set, &set->at[i], class, tried) &&
 		    (best == set->n || t->now[i] + set->at[i].weight > t->now[best] + set->at[best].weight))
 			best = i;
 	return best;
@@ -296,7 +303,7 @@ static struct endpoint *round_robin(struct balance *b, const struct service *s, 
 		return turn_of_equals(t, set, tried);
 	/* the first by chance, in which weights count: fair also to sets that live for one request */
 	at = fresh && set->bits ? draw_ready(b, set, set->n) : turn_next(t, set, READY, NULL);
-	if (at == set->n || !usable(set->at[at].endpoint, tried)) {
+	if (at == set->n || !usable(set, set->at[at].endpoint, tried)) {
 		class = best_class(set, tried);
 		if (!class)
 			return NULL;
@@ -332,7 +339,7 @@ static uint32_t rendezvous(const struct endpoint_set *set, uint32_t key, unsigne
 		const struct service_endpoint *e = &set->at[i];
 		double x = chance(key, e->id);
 
-		if (x >= best * e->weight || !member(e, class, tried))
+		if (x >= best * e->weight || !member(set, e, class, tried))
 			continue;
 		if (most < INFINITY && slot_load(e->endpoint) >= most * e->weight)
 			continue;
@@ -352,7 +359,7 @@ static double load_bound(const struct endpoint_set *set, unsigned class, const s
 	double load = 1, weights = 0;
 
 	for (uint32_t i = 0; i < set->n; i++) {
-		if (!member(&set->at[i], class, tried))
+		if (!member(set, &set->at[i], class, tried))
 			continue;
 		load += slot_load(set->at[i].endpoint);
 		weights += set->at[i].weight;
@@ -365,7 +372,7 @@ static struct endpoint *hashed(const struct endpoint_set *set, uint32_t key, con
 	uint32_t at = bound ? set->n : rendezvous(set, key, READY, NULL, INFINITY);
 	unsigned class;
 
-	if (at < set->n && usable(set->at[at].endpoint, tried))
+	if (at < set->n && usable(set, set->at[at].endpoint, tried))
 		return set->at[at].endpoint;
 	class = best_class(set, tried);
 	if (!class)
@@ -386,10 +393,10 @@ static struct endpoint *sticky(struct balance *b, const struct endpoint_set *set
 	for (uint32_t i = 0; i < set->n && !home; i++)
 		if (set->at[i].id == key)
 			home = set->at[i].endpoint;
-	if (home && usable(home, tried))
+	if (home && usable(set, home, tried))
 		return home;
 	other = anyone(b, set, tried);
-	if (home && (!other || (!endpoint_up(other) && !(tried && endpoint_tried_has(tried, home)))))
+	if (home && (!other || (!up(set, other) && !(tried && endpoint_tried_has(tried, home)))))
 		return home;
 	return other;
 }
@@ -416,7 +423,7 @@ static bool at_home(const struct endpoint_set *set, uint32_t key, const struct e
 {
 	for (uint32_t i = 0; i < set->n; i++)
 		if (set->at[i].id == key)
-			return usable(set->at[i].endpoint, tried);
+			return usable(set, set->at[i].endpoint, tried);
 	return false;
 }
 
@@ -435,7 +442,7 @@ struct endpoint *balance_free(struct balance *b, const struct service *s, uint32
 	for (uint32_t i = 0; i < set->n; i++) {
 		const struct service_endpoint *e = &set->at[i];
 
-		if (score(e, tried) != class || !room(ctx, e->endpoint))
+		if (score(set, e, tried) != class || !room(ctx, e->endpoint))
 			continue;
 		x = hash ? -log1p(-chance(key, e->id)) : slot_load(e->endpoint) + (double)(draw(b) >> 11) * 0x1p-53;
 		if (x / e->weight < best) {

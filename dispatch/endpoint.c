@@ -159,7 +159,7 @@ static struct str own_bytes(const struct endpoint *e)
 
 struct endpoint_address endpoint_address_of(const struct endpoint *e)
 {
-	struct endpoint_address a = {.family = e->family, .port = e->port, .tls = e->tls};
+	struct endpoint_address a = {.family = e->family, .port = e->port, .tls = e->tls, .health = e->health};
 
 	if (e->family == ENDPOINT_UNIX)
 		a.path = (const char *)e->address;
@@ -170,7 +170,7 @@ struct endpoint_address endpoint_address_of(const struct endpoint *e)
 
 bool endpoint_is(const struct endpoint *e, const struct endpoint_address *a)
 {
-	return e->family == a->family && e->tls == a->tls && (e->family == ENDPOINT_UNIX || e->port == a->port) &&
+	return e->family == a->family && e->tls == a->tls && e->health == a->health && (e->family == ENDPOINT_UNIX || e->port == a->port) &&
 	       str_eq(own_bytes(e), address_bytes(a));
 }
 
@@ -209,7 +209,8 @@ struct str endpoint_text(const struct endpoint *e, char text[ENDPOINT_TEXT_MAX])
 	return (struct str){text, (size_t)(p - text)};
 }
 
-/* Puts family, port and, for whoever asks for it, the number of TLS before the bytes. */
+/* Puts family, port and, for whoever asks for it, the number of TLS before the bytes.  The rules of health are left
+ * out: hardly an address has several. */
 static uint64_t address_hash(struct hash_key key, uint8_t family, uint16_t port, uint16_t tls, struct str bytes)
 {
 	uint8_t b[5 + ENDPOINT_PATH_MAX + 1] = {family, (uint8_t)port, (uint8_t)(port >> 8), (uint8_t)tls, (uint8_t)(tls >> 8)};
@@ -290,6 +291,7 @@ static struct endpoint *endpoint_new(struct endpoint_table *t, const struct endp
 	e->table = t->number;
 	e->family = a->family;
 	e->tls = a->tls;
+	e->health = a->health;
 	e->port = a->family == ENDPOINT_UNIX ? 0 : a->port;
 	memcpy(e->address, bytes.p, bytes.n);
 	return e;

@@ -22,11 +22,16 @@ struct endpoint_address {
 	uint8_t ip[16];		/* network byte order; the first 4 for IPv4 */
 	const char *path;	/* borrowed, ends with NUL; NULL unless Unix */
 	uint16_t tls;		/* 0: plain; else which TLS is spoken there, a number that is the caller's */
+	uint16_t health;	/* 0: the usual; else by which rules its health is judged, a number as `tls` is */
 };
 
 /* The verdict word: written by health alone, read by everybody. */
 #define VERDICT_FAILURES 0x0000ffffu	/* consecutive failures to connect */
-#define VERDICT_DOWN 0x80000000u	/* not to be chosen while another is up */
+#define VERDICT_AVOID 0x80000000u	/* a connect has just failed */
+#define VERDICT_EJECTED 0x40000000u	/* too many requests failed */
+#define VERDICT_UNWELL 0x20000000u	/* its checks fail */
+#define VERDICT_WATCHED 0x10000000u	/* what goes well there is news, too */
+#define VERDICT_DOWN 0xe0000000u	/* any of them: not to be chosen while another is up */
 
 struct endpoint_table;
 
@@ -37,7 +42,7 @@ struct endpoint {
 	_Atomic uint32_t conns;		/* connections to it, of all workers, those under way too */
 	_Atomic uint32_t idle;		/* idle.h: how long it keeps connections */
 	uint32_t index;			/* small and unique among those alive; used again after the last unref */
-	uint16_t port, tls;
+	uint16_t port, tls, health;
 	_Atomic uint16_t sets;		/* sets of services that it is in now; UINT16_MAX: so many, and for ever */
 	uint8_t family;
 	uint8_t table;			/* which one has it */
@@ -63,6 +68,11 @@ bool endpoint_address_valid(const struct endpoint_address *a);
 struct endpoint *endpoint_ref(struct endpoint *e);
 /* NULL is accepted.  Any thread. */
 void endpoint_unref(struct endpoint *e);
+/* The caller's reference is the only one. */
+static inline bool endpoint_alone(const struct endpoint *e)
+{
+	return atomic_load_explicit(&e->refs, memory_order_acquire) == 1;
+}
 
 /* Its address; path is borrowed from `e`. */
 struct endpoint_address endpoint_address_of(const struct endpoint *e);

@@ -82,7 +82,7 @@ bool rules_same(const struct rules *a, const struct rules *b)
 	return a->max_connections == b->max_connections && a->max_requests == b->max_requests && a->host == b->host && a->proxy == b->proxy &&
 	       a->balance == b->balance && a->by == b->by && a->bound == b->bound && a->same_site == b->same_site && a->ttl_s == b->ttl_s &&
 	       a->sticky_key.k0 == b->sticky_key.k0 && a->sticky_key.k1 == b->sticky_key.k1 &&
-	       a->retry_floor == b->retry_floor && a->retry_ratio == b->retry_ratio;
+	       a->server_errors == b->server_errors && a->health == b->health && a->retry_floor == b->retry_floor && a->retry_ratio == b->retry_ratio;
 }
 
 static struct kept *kept_new(const struct rules *r)

@@ -36,6 +36,8 @@ struct rules {
 	uint8_t balance;		/* enum balance_kind */
 	uint8_t by;			/* enum balance_by */
 	uint16_t bound;			/* of BALANCE_HASH: percent of the mean that one may have in flight; 0: any */
+	uint16_t health;		/* of its endpoints' addresses */
+	bool server_errors;		/* answers of 500 and above speak against an endpoint */
 	uint8_t same_site;		/* enum same_site, of the sticky cookie */
 	uint32_t ttl_s;			/* of the sticky cookie; 0: as long as the browser runs */
 	struct hash_key sticky_key;	/* under which its values are made */

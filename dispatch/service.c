@@ -169,6 +169,7 @@ struct service *service_new(struct endpoint_table *t, const struct service_spec 
 	s->name_len = (uint16_t)spec->name.n;
 	s->table = endpoint_table_number(t);
 	s->named = spec->named;
+	chan_init(&s->health, 0);
 	atomic_init(&s->refs, 1);
 	atomic_init(&s->set, set);
 	s->rules = rules_get(endpoint_table_rules(t), &spec->rules);

@@ -10,6 +10,7 @@
 #include "dispatch/endpoint.h"
 #include "dispatch/error.h"
 #include "dispatch/rules.h"
+#include "lib/base/chan.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 
@@ -42,7 +43,7 @@ struct service_endpoint {
 	uint8_t state;			/* enum endpoint_state */
 };
 
-/* Whom a service consists of at one time; never changes. */
+/* Whom a service consists of at one time; never changes, but for `panic`. */
 struct endpoint_set {
 	uint32_t n;
 	bool inner : 1;			/* it lies in the service's own block */
@@ -50,6 +51,7 @@ struct endpoint_set {
 	uint8_t : 0;			/* workers read no byte that is written */
 	bool equal : 1;			/* there are some, all ready, and of one weight that is not 0 */
 	uint8_t bits : 5;		/* of the largest weight of one that is ready; 0: none is, or can be chosen */
+	_Atomic bool panic;		/* health's: so many are not well that what it says of them is passed over */
 	struct service_endpoint at[];
 };
 
@@ -60,6 +62,7 @@ struct service {
 	uint32_t index;			/* small and unique among those alive, for a worker's cursors */
 	_Atomic(struct endpoint_set *) set;	/* owned */
 	const struct rules *rules;	/* owned reference */
+	struct chan health;		/* its health channel: what workers see goes to the main thread */
 	_Atomic uint32_t retry_floor;	/* retry_floor_take */
 	bool named;			/* endpoints come by name: without any it has none yet, or no more */
 	uint8_t table;			/* which one gave it its index and rules */

@@ -19,4 +19,7 @@ bool verdict_connected(struct endpoint *e);
 /* The time is over: it may be tried again (failures stay counted until it connects). */
 void verdict_retry(struct endpoint *e);
 
+/* Bits that are not of connects: VERDICT_EJECTED and VERDICT_UNWELL are the main thread's. */
+void verdict_set(struct endpoint *e, uint32_t bit, bool down);
+
 #endif

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "health/health.h"
 #include "lib/base/mem.h"
 #include "proxy/grace.h"
 #include "proxy/log.h"
@@ -223,6 +224,8 @@ static enum err set_publish(struct names *n, struct recipe *r, const struct plan
 		return ERR_MEM;
 	}
 	n->changes++;
+	if (n->server->health)
+		health_service(n->server->health, r->service);
 	return OK;
 }
 
@@ -234,6 +237,8 @@ enum err recipe_publish(struct names *n, struct recipe *r)
 
 	for (uint32_t i = 0; whole && i < r->n; i++)
 		whole = item_add(&p, &r->item[i], r->tls);
+	for (uint32_t i = 0; i < p.n; i++)
+		p.at[i].spec.address.health = r->service->rules->health;
 	plan_unique(&p);
 	err = !whole ? ERR_MEM : is_now(&p, service_set(r->service)) ? OK : set_publish(n, r, &p);
 	mem_free(p.at);

@@ -20,6 +20,7 @@
 
 #include "dispatch/idle.h"
 #include "dispatch/slot.h"
+#include "health/health.h"
 #include "health/verdict.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
@@ -150,6 +151,7 @@ static void pool_free(struct pool *p)
 
 	w->pools[p->endpoint->index] = NULL;
 	tls_resume_fini(&p->resume);
+	sign_put(p->sign);
 	endpoint_unref(p->endpoint);
 	slab_put(&w->pools_slab, p);
 }
@@ -160,11 +162,39 @@ static void pool_free_if_empty(struct pool *p)
 		pool_free(p);
 }
 
-static void note_failed(struct pool *p, enum cause cause)
+static struct sign *sign_of(struct pool *p)
+{
+	if (!p->sign && p->w->server->health)
+		p->sign = sign_new(p->endpoint);
+	return p->sign;
+}
+
+/* `s`: whose request it was; NULL: nobody's any more. */
+static void note_bad(struct pool *p, const struct service *s, enum cause cause)
+{
+	if (sign_of(p))
+		sign_failed(p->sign, health_reader(p->w->server->health), s, (uint8_t)cause);
+}
+
+void pool_tell_good(struct upstream *u, const struct service *s)
+{
+	struct pool *p = u->c.peer.pool;
+
+	if (sign_of(p))
+		sign_good(p->sign, health_reader(p->w->server->health), s);
+}
+
+void pool_note_bad(struct upstream *u, const struct service *s, enum cause cause)
+{
+	note_bad(u->c.peer.pool, s, cause);
+}
+
+static void note_failed(struct pool *p, const struct service *s, enum cause cause)
 {
 	char text[ENDPOINT_TEXT_MAX];
 
 	COUNT(p->w, connects_failed);
+	note_bad(p, s, cause);
 	if (!verdict_connect_failed(p->endpoint))
 		return;
 	slots_stir(p->w, p->endpoint);
@@ -395,7 +425,7 @@ static enum cause connect_fd(struct pool *p, struct lease *l, struct upstream **
 	fd = socket_connect(&a, &done);
 	if (fd < 0) {
 		cause = cause_of_connect(errno);
-		note_failed(p, cause);
+		note_failed(p, l->service, cause);
 		return cause;
 	}
 	u = (struct upstream *)worker_conn(p->w, fd, true, tls_of_endpoint(p->endpoint));
@@ -619,10 +649,10 @@ static void connect_failed(struct upstream *u, enum cause cause)
 {
 	struct pool *p = u->c.peer.pool;
 	struct slotq queue = u->u.queue;
-	struct lease *l;
+	struct lease *l, **first = slotq_at(&queue, 0, ITEM);
 
 	connecting_unlink(u);
-	note_failed(p, cause);
+	note_failed(p, first ? (*first)->service : NULL, cause);
 	upstream_close(u);
 	while ((l = pop(p, &queue))) {
 		slots_give(l, p->endpoint);

@@ -5,6 +5,7 @@
 #define THIMBLE_PROXY_POOL_H
 
 #include "dispatch/endpoint.h"
+#include "health/sign.h"
 #include "lib/net/tls_client.h"
 #include "proxy/conn.h"
 #include "proxy/lease.h"
@@ -21,6 +22,7 @@
 struct pool {
 	struct worker *w;		/* borrowed */
 	struct endpoint *endpoint;	/* owned reference */
+	struct sign *sign;		/* owned reference: what is seen of the endpoint; NULL: nothing but good */
 	struct tls_resume resume;	/* owned: the session that the next connection tries to resume */
 	struct upstream *newest, *oldest;	/* CONN_POOLED */
 	struct upstream *connecting;	/* CONN_CONNECTING, the longest first */
@@ -51,6 +53,16 @@ void pool_leave(struct lease *l);
 void pool_put(struct upstream *u);
 /* Closes a leased connection; its lease has no slot any more. */
 void pool_discard(struct upstream *u);
+
+/* What was asked of the endpoint of `u` by a request of `s` went wrong, and that is the endpoint's doing. */
+void pool_note_bad(struct upstream *u, const struct service *s, enum cause cause);
+/* It went well. */
+void pool_tell_good(struct upstream *u, const struct service *s);
+static inline void pool_note_good(struct upstream *u, const struct service *s)
+{
+	if (atomic_load_explicit(&u->c.peer.pool->endpoint->verdict, memory_order_relaxed) & VERDICT_WATCHED)
+		pool_tell_good(u, s);
+}
 
 /* --- for slots.c --- */
 

@@ -21,6 +21,7 @@
 #include "dispatch/rate.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "proxy/condition.h"
 #include "proxy/grace.h"
 #include "proxy/heap.h"
 #include "proxy/log.h"
@@ -210,13 +211,13 @@ static enum server_exit prepare(struct main *m, struct conf *c)
 	m->endpoints = endpoint_table_new();
 	if (m->settings)
 		m->server.rates = rate_table_new(m->settings->rate_memory);
-	if (m->settings && m->endpoints && m->server.rates) {
+	if (m->settings && m->endpoints && m->server.rates && condition_init(&m->server, m->settings, now_ms()) == OK) {
 		enum err tls = tls_new(c, time(NULL), say_unusable, c, &m->server.tls);
 
 		if (tls == ERR_SYNTAX)
 			return SERVER_REFUSED;
 		if (tls == OK)
-			m->snapshot = settings_snapshot(c, m->server.tls, m->endpoints, &err);
+			m->snapshot = settings_snapshot(c, m->server.tls, m->server.health, m->endpoints, &err);
 	}
 	if (m->snapshot && m->settings->hasher_threads)
 		m->server.hasher = hasher_new(m->settings->hasher_threads, &m->server.budget);
@@ -406,6 +407,7 @@ static void log_counters(const struct main *m)
 					      retry_why_token(y).p, (unsigned long long)sum);
 	}
 #undef SUM
+	n += condition_counts(m->server.health, line + n, sizeof line - n);
 	evicted = rate_table_stats(m->server.rates).evicted;
 	if (evicted && n < sizeof line - 64)
 		n += (size_t)snprintf(line + n, sizeof line - n, " rates_evicted=%llu", (unsigned long long)evicted);
@@ -436,6 +438,7 @@ static void wait_for_end(struct main *m)
 		int64_t tend = sooner(sooner(tend_rates(m), heap_tend(m->server.heap, now_ms())), tls_tend(m->server.tls, now_ms(), time(NULL)));
 
 		tend = sooner(tend, names_tend(m->names, now_ms64()));
+		tend = sooner(tend, health_tend(m->server.health, now_ms()));
 
 		loop_pass(m->server.loop, now_ms(), wait < 0 || (tend >= 0 && tend < wait) ? tend : wait);
 		if (!m->signals)
@@ -474,6 +477,7 @@ static void clean_up(struct main *m)
 	for (unsigned i = 0; i < m->n_workers; i++)
 		worker_free(m->workers[i]);
 	mem_free(m->workers);
+	health_free(m->server.health);
 	names_free(m->names);
 	lot_free(m->server.lot);
 	grace_free(m->server.grace);
@@ -526,6 +530,8 @@ enum server_exit server_run(struct conf *c, const char *hint)
 		 (unsigned long long)m.settings->fds_accept);
 	if (hint)
 		log_info("%s", hint);
+	health_tend(m.server.health, now_ms());
+	condition_begin(m.server.health, m.snapshot);
 	if (m.server.tls)
 		tls_watch(m.server.tls, m.server.loop, now_ms(), time(NULL));
 	wait_for_end(&m);

@@ -12,6 +12,7 @@ struct conf;
 struct grace;
 struct hasher;
 struct heap;
+struct health;
 struct loop;
 struct lot;
 struct rate_table;
@@ -31,6 +32,7 @@ struct server {
 	struct worker **workers;	/* borrowed */
 	unsigned n_workers;
 	struct grace *grace;		/* owned: what waits until no worker looks at it */
+	struct health *health;		/* owned: the main thread's, but for its reader; NULL in simulations */
 	struct loop *loop;		/* owned: the main thread's; woken for what is asked of it here */
 };
 

@@ -11,12 +11,14 @@
 #include "conf/conf.h"
 #include "lib/base/check.h"
 #include "lib/base/mem.h"
+#include "proxy/condition.h"
 #include "proxy/hasher.h"
 #include "proxy/policies.h"
 #include "proxy/tls.h"
 
 #define FDS_OWN 32		/* descriptors that the process needs besides connections, and a few a worker */
 #define FDS_WORKER 8
+#define CHECKS_MAX PROBES_MAX
 #define INTERIM_MAX 32		/* 1xx answers before a final one */
 
 static uint32_t clamp32(uint64_t v)
@@ -158,6 +160,10 @@ static void count_fds(struct settings *s)
 	if (getrlimit(RLIMIT_NOFILE, &r) == 0)
 		have = r.rlim_cur == RLIM_INFINITY ? 1u << 20 : r.rlim_cur;
 	s->fds = have > own + 8 ? have - own : 8;
+	if (s->checks) {	/* an eighth of all; a slow endpoint keeps one for as long as a check may take */
+		s->checks = s->fds / 8 < CHECKS_MAX ? (uint32_t)(s->fds / 8) : CHECKS_MAX;
+		s->fds -= s->checks;
+	}
 	reserve = s->fds / 20 > 64 ? s->fds / 20 : 64;
 	if (reserve > s->fds / 2)
 		reserve = s->fds / 2;
@@ -211,6 +217,8 @@ struct settings *settings_new(const struct conf *c)
 			s->hasher_threads = hasher_threads(processors());
 	s->compress = (size_t)(c->limits.compress / s->workers);
 	s->connections = c->limits.connections;
+	for (size_t i = 0; i < c->service_count; i++)
+		s->checks |= c->services[i].health.kind != CONF_HEALTH_NONE;
 	count_fds(s);
 	return s;
 fail:
@@ -270,7 +278,7 @@ static void balance_of(struct rules *r, const struct conf_balance *c)
 		r->sticky_key = sticky_key(c->key);
 }
 
-static struct rules rules_of(const struct conf_service *c)
+static struct rules rules_of(const struct conf_service *c, uint16_t health)
 {
 	struct rules r = {
 		.max_connections = c->max_connections, .max_requests = c->max_requests,
@@ -284,6 +292,8 @@ static struct rules rules_of(const struct conf_service *c)
 		r.host = c->host_kind == CONF_HOST_ENDPOINT ? SERVICE_HOST_ENDPOINT : SERVICE_HOST_KEEP;
 	}
 	balance_of(&r, &c->balance);
+	r.health = health;
+	r.server_errors = c->eject.server_errors && c->eject.on;
 	r.proxy = c->proxy_protocol == CONF_PROXY_OUT_V1 ? SERVICE_PROXY_V1 :
 		  c->proxy_protocol == CONF_PROXY_OUT_V2 ? SERVICE_PROXY_V2 : SERVICE_PROXY_OFF;
 	return r;
@@ -300,11 +310,11 @@ struct endpoint_address settings_address(const struct conf_address *a, uint16_t 
 	return e;
 }
 
-static struct service_spec service_of(struct arena *a, const struct conf_service *c, uint16_t tls)
+static struct service_spec service_of(struct arena *a, const struct conf_service *c, uint16_t tls, uint16_t health)
 {
 	struct service_endpoint_spec *e = arena_alloc(a, c->endpoints.count * sizeof *e + 1);
 	struct service_spec s = {
-		.name = c->name, .rules = rules_of(c),
+		.name = c->name, .rules = rules_of(c, health),
 		.endpoints = e, .named = c->dns.address.path.n,
 	};
 
@@ -319,6 +329,7 @@ static struct service_spec service_of(struct arena *a, const struct conf_service
 		*to = (struct service_endpoint_spec){
 			.address = settings_address(from, tls), .weight = (uint16_t)from->weight, .state = (uint8_t)from->state,	/* the same order */
 		};
+		to->address.health = health;
 		s.n_endpoints++;
 	}
 	return s;
@@ -545,8 +556,8 @@ static const struct snapshot_listener *ways_of_listeners(struct arena *a, const 
 	return l;
 }
 
-static struct snapshot *make_snapshot(const struct conf *c, const struct tls *tls, struct endpoint_table *endpoints,
-				      struct snapshot_error *err)
+static struct snapshot *make_snapshot(const struct conf *c, const struct tls *tls, struct health *health,
+				      struct endpoint_table *endpoints, struct snapshot_error *err)
 {
 	struct snapshot_spec spec = { .endpoints = endpoints, .n_services = c->service_count, .n_routes = c->route_count };
 	struct service_spec *services;
@@ -565,7 +576,11 @@ static struct snapshot *make_snapshot(const struct conf *c, const struct tls *tl
 	if (!services || !routes || !spec.listeners)
 		goto out;
 	for (size_t i = 0; i < c->service_count; i++) {
-		services[i] = service_of(&a, &c->services[i], tls_number(tls, &c->services[i]));
+		uint16_t number;
+
+		if (condition_number(health, &c->services[i], &a, &number) != OK)
+			goto out;
+		services[i] = service_of(&a, &c->services[i], tls_number(tls, &c->services[i]), number);
 		whole = whole && services[i].endpoints;
 	}
 	for (; whole && made < c->route_count; made++)
@@ -605,10 +620,10 @@ static void refusal(const struct conf *c, const struct snapshot_error *err, size
 		snprintf(out + n, size - (size_t)n, " %s", err->text);
 }
 
-struct snapshot *settings_snapshot(const struct conf *c, const struct tls *tls, struct endpoint_table *endpoints,
-				   struct snapshot_error *err)
+struct snapshot *settings_snapshot(const struct conf *c, const struct tls *tls, struct health *health,
+				   struct endpoint_table *endpoints, struct snapshot_error *err)
 {
-	struct snapshot *s = make_snapshot(c, tls, endpoints, err);
+	struct snapshot *s = make_snapshot(c, tls, health, endpoints, err);
 	char text[sizeof err->text];
 
 	if (s)
@@ -640,7 +655,7 @@ bool settings_check(const struct conf *c, int64_t now, FILE *to)
 	struct saying saying = { c, to };
 	struct tls *tls = NULL;
 	enum err whole = tls_new(c, now, say_wrong, &saying, &tls);
-	struct snapshot *s = endpoints && whole != ERR_MEM ? make_snapshot(c, tls, endpoints, &err) : NULL;
+	struct snapshot *s = endpoints && whole != ERR_MEM ? make_snapshot(c, tls, NULL, endpoints, &err) : NULL;
 	char text[PATH_MAX + sizeof err.text + 32];
 
 	if (!s) {

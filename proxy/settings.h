@@ -14,6 +14,7 @@
 
 struct conf;
 struct conf_address;
+struct health;
 struct tls;
 
 enum forwarded_for { FORWARDED_APPEND, FORWARDED_REPLACE, FORWARDED_OFF };
@@ -70,6 +71,7 @@ struct settings {
 	uint32_t calls;		/* requests of our own under way in one worker */
 	uint32_t connections;	/* client connections in all; 0: as descriptors allow */
 	uint64_t fds;		/* descriptors that clients and upstreams may use together */
+	uint32_t checks;		/* descriptors for checks of endpoints, beside those */
 	uint64_t fds_accept;	/* accept pauses when so many are in use: a reserve is left for upstreams */
 };
 
@@ -82,10 +84,10 @@ void settings_free(struct settings *s);
  * is what is odd about certificates (tls_warnings_print).  `now`: unix time, seconds. */
 bool settings_check(const struct conf *c, int64_t now, FILE *to);
 
-/* The first snapshot of `c`, whose TLS is `tls` (tls_new); NULL when refused, and *err says why, its text with the place in
+/* The first snapshot of `c`, whose TLS is `tls` (tls_new), and whose endpoints are judged by `health` (may be NULL); NULL when refused, and *err says why, its text with the place in
  * the file. */
-struct snapshot *settings_snapshot(const struct conf *c, const struct tls *tls, struct endpoint_table *endpoints,
-				   struct snapshot_error *err) MUST_USE;
+struct snapshot *settings_snapshot(const struct conf *c, const struct tls *tls, struct health *health,
+				   struct endpoint_table *endpoints, struct snapshot_error *err) MUST_USE;
 
 /* The address of an endpoint as dispatch has it; its path, if any, is borrowed from `a`, which is no name. */
 struct endpoint_address settings_address(const struct conf_address *a, uint16_t tls);

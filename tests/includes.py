@@ -22,7 +22,7 @@ ROOMS = {
     "lib/net": ("lib/base",),
     "conf": ("lib/base",),
     "dispatch": ("lib/base", "lib/crypto"),
-    "health": ("lib/base", "dispatch"),
+    "health": ("lib/base", "lib/http", "lib/net", "dispatch"),
     "proxy": ("lib/base", "lib/crypto", "lib/http", "lib/net", "conf", "dispatch", "health"),
 }
 

@@ -3,7 +3,7 @@ binary = "repo:build/release/thimble"
 version = ["version"]
 tls = False
 services = True
-health = False
+health = True
 
 CONF = """
 workers: @workers@
@@ -30,6 +30,8 @@ def start(b, p):
     text = p.fill(CONF).replace("@access@", getattr(p, "access_log", None) or "off")
     if p.compress:
         text += "defaults: {compress: {encodings: %s, level: %s}}\nlimits: {compress: 8GiB}\n" % (p.compress[0], p.compress[1])
+    if p.health:
+        text += "defaults: {health: {http: /health, interval: 10s}}\n"
     if p.services:
         text += "routes:\n" + "".join("  - {host: %s, service: s%d}\n" % (h, i) for i, (h, _) in enumerate(p.services))
         text += "services:\n" + "".join("  s%d: [%s]\n" % (i, ", ".join("%s:%d" % e for e in ends))

@@ -11,6 +11,7 @@
 #define THIMBLE_BASE_CHAN_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "lib/base/err.h"
@@ -58,6 +59,12 @@ MUST_USE enum err chan_send(struct chan_reader *r, struct chan *c, struct chan_n
 /* The reader: all messages of one channel that has news, oldest first, and which
  * channel; NULL when there is no news.  They are the caller's and count no more. */
 struct chan_node *chan_next(struct chan_reader *r, struct chan **c);
+
+/* The reader: chan_next may have something. */
+static inline bool chan_waits(struct chan_reader *r)
+{
+	return r->taken || atomic_load_explicit(&r->dirty, memory_order_relaxed);
+}
 
 /* The reader, when nobody sends to `c` any more and it is to be freed: takes it out
  * of the list, returns what waited in it as chan_next does.  Linear in the channels with news. */

@@ -65,7 +65,7 @@ static bool load(const char *text)
 	if (world.settings)
 		world.server.rates = rate_table_new(world.settings->rate_memory);
 	if (world.settings && world.endpoints && world.server.rates)
-		world.snapshot = settings_snapshot(c, NULL, world.endpoints, &err);
+		world.snapshot = settings_snapshot(c, NULL, NULL, world.endpoints, &err);
 	conf_free(c);
 	if (world.snapshot && world.settings->hasher_threads)
 		world.server.hasher = hasher_new(0, &world.server.budget);

@@ -16,17 +16,17 @@
 
 static struct endpoint_address ip4(uint8_t last, uint16_t port)
 {
-	return (struct endpoint_address){ENDPOINT_IP4, port, {10, 0, 0, last}, NULL, 0};
+	return (struct endpoint_address){ENDPOINT_IP4, port, {10, 0, 0, last}, NULL, 0, 0};
 }
 
 static void text_and_address(void **state)
 {
 	static const struct { struct endpoint_address a; const char *text; } rows[] = {
-		{{ENDPOINT_IP4, 80, {10, 1, 2, 255}, NULL, 0}, "10.1.2.255:80"},
-		{{ENDPOINT_IP6, 65535, {[15] = 1}, NULL, 0}, "[::1]:65535"},
-		{{ENDPOINT_IP6, 1, {0x20, 0x01, 0x0d, 0xb8, [15] = 0xff}, NULL, 0}, "[2001:db8::ff]:1"},
-		{{ENDPOINT_UNIX, 0, {0}, "/run/app.sock", 0}, "unix:/run/app.sock"},
-		{{ENDPOINT_UNIX, 0, {0}, "@app", 0}, "unix:@app"},
+		{{ENDPOINT_IP4, 80, {10, 1, 2, 255}, NULL, 0, 0}, "10.1.2.255:80"},
+		{{ENDPOINT_IP6, 65535, {[15] = 1}, NULL, 0, 0}, "[::1]:65535"},
+		{{ENDPOINT_IP6, 1, {0x20, 0x01, 0x0d, 0xb8, [15] = 0xff}, NULL, 0, 0}, "[2001:db8::ff]:1"},
+		{{ENDPOINT_UNIX, 0, {0}, "/run/app.sock", 0, 0}, "unix:/run/app.sock"},
+		{{ENDPOINT_UNIX, 0, {0}, "@app", 0, 0}, "unix:@app"},
 	};
 	struct endpoint_table *t = endpoint_table_new();
 	char text[ENDPOINT_TEXT_MAX];
@@ -49,7 +49,7 @@ static void text_and_address(void **state)
 static void which_addresses_are_valid(void **state)
 {
 	static char path[ENDPOINT_PATH_MAX + 2];
-	struct endpoint_address a = {ENDPOINT_UNIX, 0, {0}, path, 0};
+	struct endpoint_address a = {ENDPOINT_UNIX, 0, {0}, path, 0, 0};
 
 	(void)state;
 	memset(path, 'x', ENDPOINT_PATH_MAX + 1);
@@ -191,7 +191,7 @@ static void coming_and_going(void **state)
 static void ids_follow_from_the_address(void **state)
 {
 	struct endpoint_table *t = endpoint_table_new(), *u = endpoint_table_new();
-	struct endpoint_address a = ip4(1, 80), b = ip4(1, 81), path = {ENDPOINT_UNIX, 0, {0}, "/run/app.sock", 0};
+	struct endpoint_address a = ip4(1, 80), b = ip4(1, 81), path = {ENDPOINT_UNIX, 0, {0}, "/run/app.sock", 0, 0};
 	struct endpoint *here = endpoint_get(t, &a), *there = endpoint_get(u, &a), *other = endpoint_get(t, &b), *socket = endpoint_get(t, &path);
 
 	(void)state;
@@ -307,8 +307,8 @@ static void a_set_is_replaced(void **state)
 
 static void refused_services(void **state)
 {
-	static const struct service_endpoint_spec no_port[] = {{{ENDPOINT_IP4, 0, {1}, NULL, 0}, 1, 0}},
-		no_state[] = {{{ENDPOINT_IP4, 1, {1}, NULL, 0}, 1, 4}};
+	static const struct service_endpoint_spec no_port[] = {{{ENDPOINT_IP4, 0, {1}, NULL, 0, 0}, 1, 0}},
+		no_state[] = {{{ENDPOINT_IP4, 1, {1}, NULL, 0, 0}, 1, 4}};
 	static const struct { struct service_spec spec; const char *text; } rows[] = {
 		{{.name = {"", 0}}, "printable name"}, {{.name = {"a\nb", 3}}, "printable name"}, {{.name = {"a", 1}, .rules = {.host = 3}}, "policy 3"},
 		{{.name = {"a", 1}, .rules = {.host = SERVICE_HOST_LITERAL}}, "not a host name"},

@@ -38,6 +38,7 @@ static const char *const samples[CONF_TYPES] = {
 	[CONF_T_TICKETS] = "{key_file: a}", [CONF_T_LISTEN_TLS] = "{certificates: {cert: a, key: b}}",
 	[CONF_T_ENDPOINT] = "'127.0.0.1:1'", [CONF_T_BALANCE] = "{hash: address}", [CONF_T_HASH] = "path", [CONF_T_HASH_NAME] = "zz",
 	[CONF_T_STICKY] = "{cookie: zz}", [CONF_T_STICKY_KEY] = "zzzzzzzzzzzzzzzz",
+	[CONF_T_HEALTH] = "{http: /zz}", [CONF_T_STATUSES] = "[2xx, 404]", [CONF_T_EJECT] = "off",
 	[CONF_T_SERVICE_TLS] = "{name: zz.test}", [CONF_T_HSTS] = "on",
 	[CONF_T_DNS_NAME] = "'zz.test:1'", [CONF_T_DNS_HOST] = "zz.test", [CONF_T_NAMESERVERS] = "127.0.0.1", [CONF_T_SEARCH] = "zz.test",
 	[CONF_T_HOSTS_FILE] = "/zz",
@@ -52,7 +53,7 @@ static const char *const holds[CONF_TYPES][2] = {
 	[CONF_T_DEFAULTS] = {"{", "}"}, [CONF_T_RATE_LIMITS] = {"[{", "}]"}, [CONF_T_RATE_BY] = {"{", "}"},
 	[CONF_T_BASIC_AUTH] = {"{", "}"}, [CONF_T_CORS] = {"{", "}"},
 	[CONF_T_COMPRESS] = {"{", "}"}, [CONF_T_ENDPOINTS] = {"[{", "}]"}, [CONF_T_BALANCE] = {"{", "}"}, [CONF_T_HASH] = {"{", "}"},
-	[CONF_T_STICKY] = {"{", "}"},
+	[CONF_T_STICKY] = {"{", "}"}, [CONF_T_HEALTH] = {"{", "}"}, [CONF_T_EJECT] = {"{", "}"},
 	[CONF_T_CERTIFICATES] = {"[{", "}]"}, [CONF_T_CLIENT_CERTIFICATES] = {"{", "}"}, [CONF_T_TICKETS] = {"{", "}"},
 	[CONF_T_LISTEN_TLS] = {"{", "}"}, [CONF_T_SERVICE_TLS] = {"{", "}"}, [CONF_T_HSTS] = {"{", "}"},
 	[CONF_T_DNS_NAME] = {"{", "}"},
@@ -74,6 +75,8 @@ static const char *company(enum conf_noun noun, const char *key)
 	if (noun == CONF_TOP)
 		return strcmp(key, "routes") == 0 ? "services: {zz: []}" : strcmp(key, "services") == 0
 			? "routes: [{service: zz}]" : "services: {zz: []}, routes: [{service: zz}]";
+	if (noun == CONF_HEALTH && strcmp(key, "http") != 0)
+		return "http: /zz";
 	if (noun == CONF_REDIRECT && (!*key || strcmp(key, "status") == 0))
 		return "to: /zz";
 	if (noun == CONF_NEW_PATH && !*key)
@@ -397,6 +400,10 @@ static bool value_same(const struct conf_key *k, const void *a, const void *b)
 		return basic_auths_same(a, b);
 	case CONF_T_CORS:
 		return cors_same(a, b);
+	case CONF_T_HEALTH:
+		return ((const struct conf_health *)a)->kind == ((const struct conf_health *)b)->kind;
+	case CONF_T_EJECT:
+		return ((const struct conf_eject *)a)->on == ((const struct conf_eject *)b)->on;
 	case CONF_T_BALANCE:
 		return ((const struct conf_balance *)a)->kind == ((const struct conf_balance *)b)->kind;
 	default:
@@ -414,7 +421,7 @@ static const char *base_of(const struct conf *c, enum conf_noun noun)
 		return base;
 	switch (k->type) {
 	case CONF_T_MAP: case CONF_T_BASIC_AUTH: case CONF_T_CORS: case CONF_T_COMPRESS:
-	case CONF_T_BALANCE: case CONF_T_HASH: case CONF_T_STICKY:
+	case CONF_T_HEALTH: case CONF_T_EJECT: case CONF_T_BALANCE: case CONF_T_HASH: case CONF_T_STICKY:
 		return base + k->at;
 	case CONF_T_ENDPOINTS:
 		return c->services->endpoints.count ? (const char *)c->services->endpoints.items : NULL;

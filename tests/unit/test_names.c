@@ -76,7 +76,7 @@ static void world_make(struct world *w, const struct conf *c, size_t fail)
 	w->server.loop = loop_new(&events, NULL);
 	w->server.grace = grace_new(&w->server);
 	w->endpoints = endpoint_table_new();
-	w->snapshot = settings_snapshot(c, NULL, w->endpoints, &err);
+	w->snapshot = settings_snapshot(c, NULL, NULL, w->endpoints, &err);
 	assert_true(w->server.loop && w->server.grace && w->endpoints && w->snapshot);
 	mem_fail_from(fail);
 	w->err = names_new(c, NULL, w->snapshot, w->endpoints, &w->names);

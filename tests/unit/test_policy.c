@@ -126,7 +126,7 @@ static struct policy *naming(uint32_t index)
 
 static struct snapshot *snapshot(struct endpoint_table *t, struct snapshot *old, uint8_t last, uint32_t names)
 {
-	struct service_endpoint_spec e[2] = {{{ENDPOINT_IP4, 80, {10, 0, 0, 1}, NULL, 0}, 1, 0}, {{ENDPOINT_IP4, 80, {10, 0, 0, last}, NULL, 0}, 1, 0}};
+	struct service_endpoint_spec e[2] = {{{ENDPOINT_IP4, 80, {10, 0, 0, 1}, NULL, 0, 0}, 1, 0}, {{ENDPOINT_IP4, 80, {10, 0, 0, last}, NULL, 0, 0}, 1, 0}};
 	struct service_spec services[2] = {{.name = STR("one"), .endpoints = e, .n_endpoints = 1},
 					   {.name = STR("two"), .endpoints = e + 1, .n_endpoints = 1}};
 	struct route_match any = {.path = STR("/")};

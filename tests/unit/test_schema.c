@@ -124,6 +124,7 @@ static struct json noun_find(const char *text, enum conf_noun noun)
 		[CONF_CLIENT_CERTIFICATES] = "client_certificates", [CONF_TICKETS] = "tickets",
 		[CONF_SERVICE_TLS] = "service_tls", [CONF_DNS] = "dns", [CONF_DNS_NAME] = "dns_name", [CONF_HSTS] = "hsts",
 		[CONF_ENDPOINT] = "endpoint_map", [CONF_BALANCE] = "balance", [CONF_HASH] = "hash", [CONF_STICKY] = "sticky",
+		[CONF_HEALTH] = "health", [CONF_EJECT] = "eject",
 		[CONF_RETRY] = "retry", [CONF_BACKOFF] = "backoff", [CONF_RETRY_BUDGET] = "retry_budget",
 	};
 	struct json root = {text};

@@ -33,7 +33,7 @@ static void load(const char *text)
 	s = settings_new(conf);
 	table = endpoint_table_new();
 	assert_true(s && table);
-	snap = settings_snapshot(conf, NULL, table, &err);
+	snap = settings_snapshot(conf, NULL, NULL, table, &err);
 	assert_non_null(snap);
 	conf_free(conf);	/* nothing of it is needed from here on */
 }
@@ -320,7 +320,7 @@ static void refusals(void **state)
 		assert_non_null(conf);
 		conf_errors_fini(&errors);
 		table = endpoint_table_new();
-		assert_null(settings_snapshot(conf, NULL, table, &err));
+		assert_null(settings_snapshot(conf, NULL, NULL, table, &err));
 		endpoint_table_free(table);
 		table = NULL;
 		assert_false(settings_check(conf, 0, f));
@@ -384,7 +384,7 @@ static void no_memory(void **state)
 		s = settings_new(conf);
 		table = endpoint_table_new();
 		if (s && table)
-			snap = settings_snapshot(conf, NULL, table, &err);
+			snap = settings_snapshot(conf, NULL, NULL, table, &err);
 		mem_fail_from(0);
 		if (snap)
 			break;

@@ -128,7 +128,7 @@ static void file_check(size_t *told, size_t *unreached)
 	c = conf_parse("t", str_of(text), NULL, &e);
 	conf_errors_fini(&e);
 	if (c) {
-		struct snapshot *snap = settings_snapshot(c, NULL, table, &err);
+		struct snapshot *snap = settings_snapshot(c, NULL, NULL, table, &err);
 
 		assert_non_null(snap);
 		warned(c, shadowed);

@@ -13,7 +13,7 @@
 #include "lib/base/mem.h"
 
 #define S(x) {x, sizeof(x) - 1}
-#define ENDPOINT(last) {{ENDPOINT_IP4, 80, {10, 0, 0, last}, NULL, 0}, 1, 0}
+#define ENDPOINT(last) {{ENDPOINT_IP4, 80, {10, 0, 0, last}, NULL, 0, 0}, 1, 0}
 
 /* A small world that a test may change before it builds. */
 struct world {
@@ -322,7 +322,7 @@ static void services_are_small(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 2 * N; i++)
 		endpoints[i] = (struct service_endpoint_spec){
-			{ENDPOINT_IP4, 8080, {10, 1, (uint8_t)(i >> 8), (uint8_t)i}, NULL, 0}, 1, 0};
+			{ENDPOINT_IP4, 8080, {10, 1, (uint8_t)(i >> 8), (uint8_t)i}, NULL, 0, 0}, 1, 0};
 	for (unsigned i = 0; i < N; i++) {
 		int len = snprintf(names[i], sizeof(names[i]), "service-%u", i);
 

@@ -45,9 +45,28 @@ static void failures_stay_in_their_bits(void **state)
 	atomic_store(&e.verdict, VERDICT_FAILURES - 1);
 	for (int i = 0; i < 5; i++)
 		verdict_connect_failed(&e);
-	assert_int_equal(word(&e), VERDICT_DOWN | VERDICT_FAILURES);
+	assert_int_equal(word(&e), VERDICT_AVOID | VERDICT_FAILURES);
 	verdict_retry(&e);
 	assert_int_equal(word(&e), VERDICT_FAILURES);
+}
+
+/* What checks and requests say is not for connects to change, nor the other way round. */
+static void bits_of_others(void **state)
+{
+	struct endpoint e = {0};
+
+	(void)state;
+	verdict_set(&e, VERDICT_EJECTED, true);
+	assert_false(endpoint_up(&e));
+	assert_true(verdict_connect_failed(&e));
+	assert_true(verdict_connected(&e));
+	assert_int_equal(word(&e), VERDICT_EJECTED);
+	verdict_set(&e, VERDICT_WATCHED, true);
+	verdict_connect_failed(&e);
+	verdict_set(&e, VERDICT_EJECTED, false);
+	assert_int_equal(word(&e), VERDICT_WATCHED | VERDICT_AVOID | 1);
+	verdict_retry(&e);
+	assert_true(endpoint_up(&e));
 }
 
 #define THREADS 4
@@ -88,6 +107,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(down_and_up),
 		cmocka_unit_test(failures_stay_in_their_bits),
+		cmocka_unit_test(bits_of_others),
 		cmocka_unit_test(threads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
