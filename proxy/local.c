@@ -16,7 +16,7 @@
 
 struct local {
 	unsigned status;
-	struct str type, body, location, proxy_status;
+	struct str type, body, location, proxy_status, retry_after;
 	const struct head *said;	/* fields of somebody else; may be NULL */
 	bool edits;	/* the route's edits apply */
 	bool theirs;	/* `said` is the whole head: an endpoint's */
@@ -72,6 +72,8 @@ static enum err put(struct exchange *x, const struct local *l)
 		err = head_add(&h, STR("Location"), l->location);
 	if (err == OK && l->proxy_status.n)
 		err = head_add(&h, STR("Proxy-Status"), l->proxy_status);
+	if (err == OK && l->retry_after.n)
+		err = head_add(&h, STR("Retry-After"), l->retry_after);
 	if (err == OK && forward_own_answer(x, &h, l->edits) != CAUSE_NONE)
 		err = ERR_LIMIT;
 	if (err == OK && l->edits && x->compress && compress_whole(x, &h, &body) != CAUSE_NONE)
@@ -142,6 +144,8 @@ void local_cause(struct exchange *x, enum cause cause)
 	l.body = join(&x->arena, l.body, text, STR("\n"));
 	if (info->error.n)
 		l.proxy_status = join(&x->arena, STR("thimble; error="), info->error, STR(""));
+	if (cause == CAUSE_QUEUE_FULL || cause == CAUSE_QUEUE_TIMEOUT)
+		l.retry_after = STR("1");	/* a service that is overloaded now may not be for long */
 	answer(x, &l);
 }
 

@@ -40,10 +40,8 @@ static void look_if(struct worker *w, bool self)
 		w->look = true;
 }
 
-void slots_give(struct lease *l, struct endpoint *e)
+void slots_give_back(struct lease *l, struct endpoint *e)
 {
-	if (!l->slot)
-		return;
 	l->slot = false;
 	if (slot_give(e))
 		look_if(l->w, lot_freed(l->w->server->lot, e, l->w->index));

@@ -31,8 +31,15 @@ void slots_leave(struct lease *l);
 /* It has a slot, and no connection can be had: waits for the service in front of all others. */
 enum cause slots_wait_again(struct lease *l, struct endpoint *e) MUST_USE;
 
-/* Gives back the slot of `e` that `l` has, if it has one. */
-void slots_give(struct lease *l, struct endpoint *e);
+/* The slot of `e` that `l` has is free again. */
+void slots_give_back(struct lease *l, struct endpoint *e);
+/* The same, if it has one. */
+static inline void slots_give(struct lease *l, struct endpoint *e)
+{
+	if (l->slot)
+		slots_give_back(l, e);
+}
+
 /* A connection to `e` is no more. */
 void slots_give_conn(struct worker *w, struct endpoint *e);
 /* What is known of `e` has changed: workers in which requests wait for it look at them. */

@@ -1,10 +1,11 @@
 """Limits of an endpoint that hold for all workers together, and the requests that wait."""
 import threading
 import time
+from random import Random
 
 import pytest
 
-from harness import wait_until
+from harness import Client, wait_until
 
 
 class Counting:
@@ -161,7 +162,7 @@ def test_a_wait_ends(stage):
     first = stage.client(p).request("GET", "/first")
     o.origin.wait(1)
     a = stage.client(p).get("/late")
-    assert (a.status, a.error) == (503, "connection_limit_reached")
+    assert (a.status, a.error, a.get("Retry-After")) == (503, "connection_limit_reached", "1")
     line = p.log(1)[0]
     assert (line["cause"], line["endpoint"], line["service"]) == ("queue_timeout", None, "app")
     o.go()
@@ -270,3 +271,51 @@ def test_questions_and_copies_count(stage):
     auth.go(9)
     assert [c.answer().status for c in clients] == [200] * 6
     assert auth.most == 1
+
+
+@pytest.mark.parametrize("limit", ["max_requests: 2", "max_connections: 2", "max_requests: 3, max_connections: 2"])
+def test_a_storm_leaves_nothing_behind(stage, limit, long):
+    """Clients that leave at any time, origins that close or say nothing, workers that wait for each other: no slot is lost, and
+    nobody waits for ever.  (That they are all back is also looked at when the program ends.)"""
+    def script(c):
+        random = Random(c.number)
+        while True:
+            r = c.request()
+            if not r:
+                return
+            if random.random() < 0.2:
+                time.sleep(0.004)       # what the origin takes for it
+            if random.random() < 0.1:
+                return
+            c.reply(r.target, *(["Connection: close"] if random.random() < 0.2 else []))
+    ends = ", ".join("'%s'" % stage.origin(script).address for _ in range(2))
+    p = stage.proxy({"app": "{endpoints: [%s], %s}" % (ends, limit)}, workers=4, timeouts={"queue": "20s", "first_byte": "20s"})
+    served = [0]
+
+    def client(n):
+        random = Random(n)
+        c = Client(p.address)
+        for i in range(100 if long else 25):
+            try:
+                c.request(random.choice(["GET", "GET", "POST"]), "/%d/%d" % (n, i))
+                if random.random() < 0.25:
+                    time.sleep(random.random() * 0.01)
+                    c.rst()
+                    c = Client(p.address)
+                    continue
+                a = c.answer()
+                assert a.status == 502 or a.text() == "/%d/%d" % (n, i)
+                served[0] += a.status == 200
+            except OSError:
+                c = Client(p.address)
+        c.close()
+    threads = [threading.Thread(target=client, args=(n,)) for n in range(20)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert not any(t.is_alive() for t in threads) and served[0] > 100
+    began = time.monotonic()
+    for _ in range(20):
+        assert stage.client(p).get("/after").status in (200, 502)
+    assert time.monotonic() - began < 5
