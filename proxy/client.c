@@ -96,6 +96,21 @@ void client_accept_check(struct worker *w)
 
 /* --- reading heads --- */
 
+static bool begun(struct conn *c)
+{
+	return conn_secure(c) && tls_io_begun(&c->t, *conn_tls(c));
+}
+
+/* A request may come.  A part of a record of TLS is the beginning of its head, whose bytes are not there yet. */
+static void wait_first(struct worker *w, struct conn *c)
+{
+	bool head = begun(c);
+
+	c->t.state = head ? CONN_HEAD : CONN_IDLE;
+	c->work.head = NULL;
+	worker_wait(w, c, head ? w->list.head : w->list.idle);
+}
+
 /* Its TLS is broken: the alert is not lost to a reset. */
 static void client_broken(struct worker *w, struct conn *c)
 {
@@ -120,6 +135,8 @@ static void head_wait(struct worker *w, struct conn *c, struct buf *kept, struct
 	bool first = c->t.state == CONN_IDLE;
 
 	if (!eof && in.n == 0 && !kept && !w->draining) {	/* empty lines before a request */
+		if (!first)
+			wait_first(w, c);
 		if (c->t.flags & CONN_READABLE)		/* still idle, and a FIN is behind them */
 			worker_ready(w, c);
 		return;
@@ -193,6 +210,13 @@ static void head_parse(struct worker *w, struct conn *c, struct buf *kept, struc
 	}
 }
 
+/* Nothing to read just now.  New keys, or empty lines, in parts are no head after all. */
+static void head_pause(struct worker *w, struct conn *c)
+{
+	if (!w->draining && !(c->t.state == CONN_HEAD && c->work.head) && begun(c) != (c->t.state == CONN_HEAD))
+		wait_first(w, c);
+}
+
 static void head_read(struct worker *w, struct conn *c)
 {
 	struct buf *kept = c->t.state == CONN_HEAD ? c->work.head : NULL;
@@ -219,6 +243,8 @@ static void head_read(struct worker *w, struct conn *c)
 			client_broken(w, c);
 		else if (errno != EAGAIN || (w->draining && c->t.state == CONN_IDLE))
 			client_close(w, c, false);
+		else
+			head_pause(w, c);
 		return;
 	}
 	head_parse(w, c, kept, in, n == 0);
@@ -354,7 +380,7 @@ void client_next(struct worker *w, struct conn *c, struct buf **rest, enum clien
 		worker_ready(w, c);
 		return;
 	}
-	worker_wait(w, c, w->list.idle);
+	wait_first(w, c);
 	if (c->t.flags & CONN_READABLE)
 		worker_ready(w, c);
 }

@@ -26,7 +26,7 @@ enum conn_state {
 	CONN_ACCEPTOR,		/* no connection: a struct acceptor */
 	/* to a client */
 	CONN_IDLE,		/* between requests, nothing read: no work */
-	CONN_HEAD,		/* a part of a head is here: work.head */
+	CONN_HEAD,		/* a part of a head is here: work.head; NULL: of a record with one, perhaps */
 	CONN_BUSY,		/* an exchange runs: work.exchange */
 	CONN_STREAM,		/* its bytes are passed on: work.stream */
 	CONN_LINGER,		/* answered and finished; what still comes is thrown away: no work */

@@ -144,6 +144,11 @@ static ssize_t read_live(struct tls_io *io, struct transport *t, struct tls_live
 	}
 }
 
+bool tls_io_begun(const struct transport *t, union tls_state s)
+{
+	return t->type == TRANSPORT_TLS13 ? buf_len(s.parked->in) : tls_live_begun(s.live);
+}
+
 bool tls_io_failed(const struct transport *t, union tls_state s)
 {
 	return t->type == TRANSPORT_TLS13 ? s.parked->flags & TLS13_FAILED : s.live->failed;

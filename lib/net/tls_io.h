@@ -37,6 +37,9 @@ union tls_state {
 ssize_t tls_io_read(struct tls_io *io, struct transport *t, union tls_state s, void *p, size_t size, size_t n,
 		struct str *plain, bool *empty);
 
+/* Whether a record has begun to come and is not whole, behind EAGAIN: up to TLS13_RECORD bytes are kept for it. */
+bool tls_io_begun(const struct transport *t, union tls_state s);
+
 /* Whether a rule of TLS was broken, by one of both sides. */
 bool tls_io_failed(const struct transport *t, union tls_state s);
 /* Which, for logs: behind EPROTO and ECONNABORTED, until anything else is done. */

@@ -119,6 +119,11 @@ enum tls_live_said tls_live_read(struct tls_live *l, struct str in, bool eof, vo
 	return TLS_LIVE_MORE;
 }
 
+bool tls_live_begun(const struct tls_live *l)
+{
+	return l->in || SSL_has_pending(l->ssl);
+}
+
 size_t tls_live_write(struct tls_live *l, const void *p, size_t n)
 {
 	int rc;

@@ -48,6 +48,9 @@ enum tls_live_said tls_live_shake(struct tls_live *l, struct str in, bool eof);
  * DONE: *got bytes, there may be more without any more input; BAD. `l->ended` tells the end. */
 enum tls_live_said tls_live_read(struct tls_live *l, struct str in, bool eof, void *p, size_t n, size_t *got);
 
+/* Whether bytes of a record are inside that is not whole: of one that is done and has read all. */
+bool tls_live_begun(const struct tls_live *l);
+
 /* Seals at most `n` bytes into feed.out; how many, 0: it takes none, it has failed. */
 size_t tls_live_write(struct tls_live *l, const void *p, size_t n);
 

@@ -224,6 +224,35 @@ def test_new_keys_while_it_idles(stage, park):
     assert c.tls.updates == 1 if not park else c.tls.updates
 
 
+@pytest.mark.parametrize("behind", ["handshake", "answer", "request"])
+@pytest.mark.parametrize("park", PARK)
+def test_a_part_of_a_record_is_the_beginning_of_a_head(stage, park, behind):
+    """It has the time of a head, and not that of a connection that idles."""
+    p, ctx, o = world(stage, tls=park, timeouts={"head": "500ms", "idle": "1m", "linger": "50ms"})
+    c = Raw(stage, p, ctx)
+    if behind == "answer":
+        c.get("/0", host="a.test")
+    first = c.tls.tx.seal(GET % 1) if behind == "request" else b""
+    c.tls.raw.sendall(first + c.tls.tx.seal(GET % 2 + bytes(9000))[:8000])
+    if first:
+        assert c.answer().status == 200
+    assert c.answer().status == 408
+
+
+@pytest.mark.parametrize("park", PARK)
+def test_new_keys_in_parts_are_no_head(stage, park):
+    p, ctx, o = world(stage, tls=park, timeouts={"head": "500ms", "idle": "1m"})
+    c = Raw(stage, p, ctx)
+    c.get("/", host="a.test")
+    record = c.tls.tx.seal(key_update(), HANDSHAKE)
+    c.tls.tx.advance()
+    c.tls.raw.sendall(record[:9])
+    time.sleep(0.2)     # nothing tells that it was read
+    c.tls.raw.sendall(record[9:])
+    assert c.silent(0.8)
+    assert c.get("/x", host="a.test").text() == "GET /x 0"
+
+
 def test_a_message_in_parts(stage):
     p, ctx, o = world(stage)
     c = Raw(stage, p, ctx)
