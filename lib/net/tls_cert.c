@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/sha.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdatomic.h>
@@ -26,6 +27,7 @@ struct tls_cert {
 	int64_t not_before, not_after;
 	char **names;		/* owned, each of them too */
 	size_t n_names;
+	unsigned char who[TLS_CERT_WHO];
 };
 
 /* --- reading --- */
@@ -178,6 +180,23 @@ static enum err read_names(struct tls_cert *c)
 	return err;
 }
 
+/* The names as the certificate has them, or its subject. */
+static void digest_names(struct tls_cert *c)
+{
+	int at = X509_get_ext_by_NID(c->leaf, NID_subject_alt_name, -1);
+	const ASN1_OCTET_STRING *names = at < 0 ? NULL : X509_EXTENSION_get_data(X509_get_ext(c->leaf, at));
+	const unsigned char *p = names ? ASN1_STRING_get0_data(names) : NULL;
+	size_t n = names ? (size_t)ASN1_STRING_length(names) : 0;
+
+	if (names || X509_NAME_get0_der(X509_get_subject_name(c->leaf), &p, &n))
+		SHA256(p, n, c->who);
+}
+
+void tls_cert_who(const struct tls_cert *c, unsigned char to[TLS_CERT_WHO])
+{
+	memcpy(to, c->who, TLS_CERT_WHO);
+}
+
 /* --- the whole --- */
 
 static void cert_free(struct tls_cert *c)
@@ -211,6 +230,7 @@ struct tls_cert *tls_cert_new(struct str chain, struct str key, struct tls_error
 		tls_error_set(e, ERR_MEM, TLS_PART_CERT, "no memory");
 		goto fail;
 	}
+	digest_names(c);
 	ERR_clear_error();
 	return c;
 fail:

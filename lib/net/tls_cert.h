@@ -44,4 +44,9 @@ bool tls_cert_serves(const struct tls_cert *c, struct str host);
  * key too short for its security level, say: that depends on the SSL_CTX); *e (may be NULL) says why. */
 MUST_USE enum err tls_cert_use(const struct tls_cert *c, struct ssl_st *ssl, struct tls_error *e);
 
+#define TLS_CERT_WHO 32u
+
+/* A digest of all that it is for, addresses too: its successors have the same. */
+void tls_cert_who(const struct tls_cert *c, unsigned char to[TLS_CERT_WHO]);
+
 #endif

@@ -208,18 +208,31 @@ static enum err set_clients(struct tls_server *s, const struct tls_server_spec *
 	return tls_ctx_trust(s->ctx, spec->client_ca, spec->client_crl, true, e);
 }
 
-/* A session does not outlive the certificate that its client has shown: then hands are shaken in full, and it is verified anew.
+static bool cipher_ours(const SSL *ssl, const SSL_SESSION *session)
+{
+	const STACK_OF(SSL_CIPHER) *ours = SSL_get_ciphers(ssl);
+	int i = 0;
+
+	if (SSL_SESSION_get_protocol_version(session) >= TLS1_3_VERSION)
+		return true;
+	while (i < sk_SSL_CIPHER_num(ours) && sk_SSL_CIPHER_value(ours, i) != SSL_SESSION_get0_cipher(session))
+		i++;
+	return i < sk_SSL_CIPHER_num(ours);
+}
+
+/* A session does not outlive the certificate that its client has shown: then hands are shaken in full, and it is verified anew.  Nor has
+ * it a cipher that is not ours, which it may be from another listener; of TLS 1.3 OpenSSL looks at that.
  * OpenSSL's contract: a ticket that is not used is one that could not be read. */
 static SSL_TICKET_RETURN on_session(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t n, SSL_TICKET_STATUS status,
 		void *arg)
 {
 	const X509 *x;
 
-	(void)ssl, (void)name, (void)n, (void)arg;
+	(void)name, (void)n, (void)arg;
 	if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW)
 		return SSL_TICKET_RETURN_IGNORE_RENEW;
 	x = SSL_SESSION_get0_peer(session);
-	if (x && X509_cmp_current_time(X509_get0_notAfter(x)) <= 0)
+	if ((x && X509_cmp_current_time(X509_get0_notAfter(x)) <= 0) || !cipher_ours(ssl, session))
 		return SSL_TICKET_RETURN_IGNORE_RENEW;
 	return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
@@ -232,8 +245,7 @@ static enum err set_tickets(struct tls_server *s, const struct tls_server_spec *
 	}
 	if (!SSL_CTX_set_num_tickets(s->ctx, spec->n_tickets) || tls_tickets_use(spec->tickets, s->ctx) != OK)
 		return tls_error_set(e, ERR_MEM, TLS_PART_TICKETS, "no memory");
-	if (spec->client_certs != TLS_CLIENT_CERTS_NONE)
-		SSL_CTX_set_session_ticket_cb(s->ctx, NULL, on_session, NULL);
+	SSL_CTX_set_session_ticket_cb(s->ctx, NULL, on_session, NULL);
 	return OK;
 }
 
@@ -322,15 +334,20 @@ void tls_server_unref(const struct tls_server *s)
 }
 
 /* Names and certificates of a group do not change while the server lives, and other servers that have the same name,
- * authorities and demand may take its sessions: other instances are such. */
+ * authorities and demand may take its sessions: other instances are such.  Without a name it is the certificate that says who we are. */
 static bool set_binding(const struct tls_server *s, const struct tls_group *g, SSL *ssl)
 {
 	unsigned char all[sizeof(s->binding) + 256], context[SHA256_DIGEST_LENGTH];
 	size_t n = g->name.n < 256 ? g->name.n : 256;
 
 	memcpy(all, s->binding, sizeof(s->binding));
-	if (n)
+	if (n) {
 		memcpy(all + sizeof(s->binding), g->name.p, n);
+	} else {	/* no name begins with a NUL */
+		n = 1 + TLS_CERT_WHO;
+		all[sizeof(s->binding)] = 0;
+		tls_cert_who(s->certs[0], all + sizeof(s->binding) + 1);
+	}
 	SHA256(all, sizeof(s->binding) + n, context);
 	return SSL_set_session_id_context(ssl, context, sizeof(context)) == 1;
 }

@@ -830,6 +830,49 @@ static void tickets(void **state)
 	tickets_for(TLS_VERSION_12);
 }
 
+/* Listeners that share keys: a session has a cipher of both, and without a name it is for what the certificate is for. */
+static void tickets_of_another_listener(void **state)
+{
+	const char *cipher = "ECDHE-ECDSA-AES256-GCM-SHA384";
+	const struct tls_cert *ip = cert_named("x", "IP:10.0.0.1"), *same_ip = cert_named("x", "IP:10.0.0.1"), *other_ip = cert_named("x", "IP:10.0.0.2");
+	struct tls_tickets *t = tls_tickets_new(STR(""), NOW, NULL);
+
+	(void)state;
+	for (int version = TLS_VERSION_12; version <= TLS_VERSION_13; version++) {
+		struct tls_server_spec spec = {
+			.certs = &ip, .n_certs = 1, .tickets = t, .n_tickets = 1, .max_version = (uint16_t)version,
+		};
+		struct tls_server *first = server_of(spec), *renewed, *another, *strict, *lax;
+		SSL_CTX *ctx = remembering(NULL);
+		SSL_SESSION *session = session_of(first, ctx, NULL);
+
+		spec.certs = &same_ip;
+		renewed = server_of(spec);
+		spec.certs = &other_ip;
+		another = server_of(spec);
+		assert_true(resumes(renewed, ctx, NULL, session));
+		assert_false(resumes(another, ctx, NULL, session));
+		spec.certs = &ip;
+		spec.ciphers = cipher;
+		strict = server_of(spec);
+		spec.ciphers = "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES128-GCM-SHA256";
+		lax = server_of(spec);
+		assert_int_equal(resumes(strict, ctx, NULL, session), version == TLS_VERSION_13);
+		assert_true(resumes(lax, ctx, NULL, session));
+		SSL_SESSION_free(session);
+		SSL_SESSION_free(got);
+		got = NULL;
+		struct tls_server *all[] = { first, renewed, another, strict, lax };
+		for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+			tls_server_unref(all[i]);
+		SSL_CTX_free(ctx);
+	}
+	tls_tickets_free(t);
+	tls_cert_unref(ip);
+	tls_cert_unref(same_ip);
+	tls_cert_unref(other_ip);
+}
+
 /* Instances with the same file take each other's tickets, over periods and clocks that differ. */
 static void shared_tickets(void **state)
 {
@@ -1325,6 +1368,7 @@ int main(void)
 		cmocka_unit_test(revoked_clients),
 		cmocka_unit_test(revoked_authorities),
 		cmocka_unit_test(tickets),
+		cmocka_unit_test(tickets_of_another_listener),
 		cmocka_unit_test(shared_tickets),
 		cmocka_unit_test(endpoints_are_verified),
 		cmocka_unit_test(what_a_client_shows_and_offers),
