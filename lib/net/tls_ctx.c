@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <string.h>
 
 #include "lib/net/tls13_take.h"
 
@@ -27,10 +28,35 @@ static void set_options(SSL_CTX *ctx)
 	SSL_CTX_set_max_early_data(ctx, 0);
 }
 
+/* OpenSSL leaves out what it does not know, as long as something is left.  Each name is tried alone; what begins with a sign (!, -, +, @)
+ * takes away or orders. */
+static enum err try_ciphers(SSL_CTX *ctx, const char *list, struct tls_error *e)
+{
+	char name[128];
+
+	for (const char *p = list; *p; p += *p != '\0') {
+		size_t n = strcspn(p, ":, ;");
+		bool alone = (*p >= 'A' && *p <= 'Z') || (*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9');
+
+		if (alone && n < sizeof(name)) {
+			memcpy(name, p, n);
+			name[n] = '\0';
+			if (SSL_CTX_set_cipher_list(ctx, name) != 1) {
+				ERR_clear_error();
+				return tls_error_set(e, ERR_SYNTAX, TLS_PART_CIPHERS, "names no cipher of TLS 1.2 that OpenSSL has: %s", name);
+			}
+		}
+		p += n;
+	}
+	return OK;
+}
+
 static enum err set_algorithms(SSL_CTX *ctx, const struct tls_ctx_spec *spec, struct tls_error *e)
 {
 	char why[128];
 
+	if (spec->ciphers && try_ciphers(ctx, spec->ciphers, e) != OK)
+		return ERR_SYNTAX;
 	if (SSL_CTX_set_cipher_list(ctx, spec->ciphers ? spec->ciphers : CIPHERS) != 1)
 		return tls_error_set(e, ERR_SYNTAX, TLS_PART_CIPHERS, "names no cipher of TLS 1.2 that OpenSSL has");
 	if (SSL_CTX_set_ciphersuites(ctx, spec->suites ? spec->suites : SUITES) != 1)

@@ -460,6 +460,8 @@ static void servers_refused(void **state)
 	client_refused((struct tls_client_spec){ .cert = certs[1] }, TLS_PART_CERT, "key too small");
 	tls_cert_unref(certs[1]);
 	server_refused((struct tls_server_spec){ .ciphers = "NOTHING" }, TLS_PART_CIPHERS, "cipher");
+	server_refused((struct tls_server_spec){ .ciphers = "ECDHE+AESGCM:NOTHING:@STRENGTH" }, TLS_PART_CIPHERS, "has: NOTHING");
+	tls_server_unref(server_of((struct tls_server_spec){ .ciphers = "DEFAULT:-SHA1:!aNULL:AES128-SHA:@SECLEVEL=0" }));
 	server_refused((struct tls_server_spec){ .suites = "TLS_NONE" }, TLS_PART_SUITES, "cipher suite");
 	server_refused((struct tls_server_spec){ .groups = "P-1" }, TLS_PART_GROUPS, "group");
 	server_refused((struct tls_server_spec){ .alpn = empty, .n_alpn = 1 }, TLS_PART_ALPN, "empty");
