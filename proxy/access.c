@@ -452,6 +452,15 @@ static __attribute__((noinline)) char *text_tls(char *o, const struct access_tls
 	return text_string(PUT(o, " tls_client_id="), t->client_id, ACCESS_CLIENT_MAX, cut);
 }
 
+/* Mostly there is nothing to tell. */
+static INLINE char *text_retries(char *o, const struct access_record *r, bool *cut)
+{
+	if (__builtin_expect(!(r->retry_cause.n | r->no_retry.n), 1))
+		return PUT(o, " retry_cause=- no_retry=-");
+	o = text_string(PUT(o, " retry_cause="), r->retry_cause, ACCESS_TOKEN_MAX, cut);
+	return text_string(PUT(o, " no_retry="), r->no_retry, ACCESS_TOKEN_MAX, cut);
+}
+
 size_t access_text(char *out, const struct access_record *r, struct access_date *date)
 {
 	bool cut = false;
@@ -475,8 +484,7 @@ size_t access_text(char *out, const struct access_record *r, struct access_date 
 	o = text_string(PUT(o, " cause="), r->cause, ACCESS_TOKEN_MAX, &cut);
 	o = text_string(PUT(o, " fault="), r->fault, ACCESS_TOKEN_MAX, &cut);
 	o = put_number(PUT(o, " retries="), r->retries);
-	o = text_string(PUT(o, " retry_cause="), r->retry_cause, ACCESS_TOKEN_MAX, &cut);
-	o = text_string(PUT(o, " no_retry="), r->no_retry, ACCESS_TOKEN_MAX, &cut);
+	o = text_retries(o, r, &cut);
 	o = text_string(PUT(o, " request_id="), r->request_id, ACCESS_LABEL_MAX, &cut);
 	o = text_string(PUT(o, " user="), r->user, ACCESS_LABEL_MAX, &cut);
 	o = text_string(PUT(o, " referer="), r->referer, ACCESS_REFERER_MAX, &cut);

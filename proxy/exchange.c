@@ -485,12 +485,14 @@ static void log_access(const struct exchange *x)
 		.duration_us = since(x, x->w->now_us),
 		.connect_us = since(x, x->connect_us), .first_byte_us = since(x, x->first_us),
 		.cause = causes[x->cause].token, .fault = codec_fault_token(x->fault),
-		.retries = x->sent_again, .no_retry = retry_why_token(x->no_retry),
+		.retries = x->sent_again,
 		.request_id = x->request_id, .user = x->log_user, .referer = x->log_referer, .user_agent = x->log_agent,
 		.reused = x->reused, .client_closed = x->cause == CAUSE_CLIENT_LEFT,
 		.upgrade = x->status == 101,
 	};
 
+	if (x->no_retry)
+		r.no_retry = retry_why_token(x->no_retry);
 	if (x->sent_again)
 		r.retry_cause = x->last_status ? (struct str){ status, num_dec(status, x->last_status) } : causes[x->last_cause].token;
 	if (x->client->t.flags & CONN_V6) {

@@ -228,9 +228,11 @@ static void kept_unlink(struct upstream *u)
 /* As long as it may be idle, and less when the endpoint is known to close it sooner. */
 static uint8_t idle_list(struct pool *p)
 {
-	uint32_t most = p->w->settings->timeouts.upstream_idle;
-	uint32_t ms = idle_keep_ms(&p->endpoint->idle, most, p->w->now_ms);
+	uint32_t most = p->w->settings->timeouts.upstream_idle, ms;
 
+	if (!atomic_load_explicit(&p->endpoint->idle, memory_order_relaxed))
+		return p->w->list.upstream_idle;
+	ms = idle_keep_ms(&p->endpoint->idle, most, p->w->now_ms);
 	return ms == most ? p->w->list.upstream_idle : ttl_list_for(&p->w->ttl, ms);
 }
 
