@@ -62,7 +62,7 @@ static void wait_for_bytes(struct exchange *x)
 }
 
 /* To the client.  `rest`: what came behind it.  False when the exchange goes another way than reading on. */
-static bool pass_head(struct exchange *x, struct head *h, struct str rest)
+static inline __attribute__((always_inline)) bool pass_head(struct exchange *x, struct head *h, struct str rest)
 {
 	struct vec *v = &x->w->vec;
 	bool interim = h->status < 200 && h->status != 101;
@@ -199,7 +199,7 @@ static bool answer_body(struct exchange *x, struct str piece)
 }
 
 /* What was kept of an answer goes to the client after all, and the rest will follow. */
-static bool pass_kept(struct exchange *x)
+static __attribute__((noinline)) bool pass_kept(struct exchange *x)
 {
 	struct str body = buf_str(x->spare->body);
 	bool on = pass_head(x, &x->spare->head, body) && (!body.n || answer_body(x, body)) &&

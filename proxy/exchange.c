@@ -111,10 +111,12 @@ void exchange_move(struct exchange *x, enum move move)
 	CHECK(next != PHASE_N);
 	give = exchange_holds[x->phase] & (uint8_t)~exchange_holds[next];
 	x->phase = next;
-	if (give & HOLD_PAUSE)
-		ttl_unlink(&x->pause);
-	if (give & HOLD_GATE)
-		gate_leave(x);
+	if (give & (HOLD_PAUSE | HOLD_GATE)) {
+		if (give & HOLD_PAUSE)
+			ttl_unlink(&x->pause);
+		else
+			gate_leave(x);
+	}
 	if ((give & HOLD_PLACE) && lease_waits(&x->lease))
 		pool_leave(&x->lease);
 	if (give & HOLD_UPSTREAM)

@@ -41,7 +41,8 @@ static void replay_keep(struct exchange *x, const struct vec *v)
 	buf_free(&x->replay, &x->w->budget);
 }
 
-void request_wait(struct exchange *x, bool moved)
+/* As request_wait, where most requests pass. */
+static inline __attribute__((always_inline)) void wait_on(struct exchange *x, bool moved)
 {
 	struct worker *w = x->w;
 	struct conn *up = &x->lease.up->c;
@@ -58,6 +59,11 @@ void request_wait(struct exchange *x, bool moved)
 	} else {
 		worker_wait_end(up);
 	}
+}
+
+void request_wait(struct exchange *x, bool moved)
+{
+	wait_on(x, moved);
 }
 
 static void sent(struct exchange *x, size_t n)
@@ -91,7 +97,7 @@ void request_flush(struct exchange *x)
 	n = conn_output(w, &x->lease.up->c, head, &x->to_up, v);
 	if (n >= 0) {
 		sent(x, (size_t)n);
-		request_wait(x, n > 0);
+		wait_on(x, n > 0);
 	} else if (errno == ENOMEM) {
 		exchange_fail(x, CAUSE_NO_MEMORY);
 	} else {
