@@ -326,3 +326,22 @@ def test_defaults_can_have_both(stage):
     bad, good = stage.origin(says("502 Bad")), stage.origin()
     p = stage.text(config({"app": [bad.address, good.address]}, more="defaults: {retry: {on: 502}, retry_budget: {ratio: 1}}\n"))
     assert {stage.client(p).get("/").status for _ in range(4)} == {200}
+
+
+def test_a_chunked_body_beyond_the_replay_copy_is_sent_once(stage):
+    """`limits.replay` is 1 KiB: what was sent of more is not here any more, and that is counted."""
+    seen = []
+
+    def script(c):
+        seen.append(len(c.request().body))
+    ends = [stage.origin(script), stage.origin(script)]
+    p = stage.text(config({"app": [e.address for e in ends]}, limits={"replay": "1KiB"}))
+    c = stage.client(p)
+    c.send("PUT / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for _ in range(50):
+        c.send("64\r\n" + "x" * 100 + "\r\n")
+    c.send("0\r\n\r\n")
+    assert c.answer("PUT").status == 502 and seen == [5000]
+    assert p.log(1)[0]["no_retry"] == "body"
+    seen_by_counter = counters(p)
+    assert seen_by_counter["replay_dropped"] == 1 and seen_by_counter["no_retry_body"] == 1
