@@ -15,6 +15,7 @@ from harness import Client, wait_until
 from test_cli import finished
 
 FIELD = "X-Forwarded-Client-Cert"
+LAST_WORD = pytest.mark.true_edges("an alert is the last that is said, and nobody tries again when there is no room for it")
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 WAYS = [(VERSIONS[0], ""), (VERSIONS[1], ""), (VERSIONS[1], ", park: off")]
 
@@ -319,6 +320,7 @@ def test_a_session_ends_with_the_certificate(stage, store, version):
     assert shaken(p, ctx, "a.test", session)[0] is None
 
 
+@LAST_WORD
 def test_who_is_revoked_is_told_so_and_new_lists_count(stage, store):
     ca = certs.Authority(stage.folder, "mine")
     pairs = [ca.issue(stage.folder, n, [n + ".test"]) for n in ("good", "bad")]
@@ -342,6 +344,7 @@ def test_who_is_revoked_is_told_so_and_new_lists_count(stage, store):
         Secure(p, contexts[0], session=sessions[1]).get("/", host="a.test")
 
 
+@LAST_WORD
 def test_others_are_refused(stage, store):
     o = stage.origin()
     p = stage.proxy({"app": o.address}, listen=listen(store))
