@@ -24,6 +24,8 @@ struct health_ops {
 	void (*wake)(void *ctx);
 	/* One line that tells of a change, and why. */
 	void (*say)(void *ctx, enum health_news news, const char *line);
+	/* The endpoint may have come up, or gone down.  May be NULL. */
+	void (*changed)(void *ctx, struct endpoint *e);
 	/* What a sign's cause means. */
 	const char *(*cause)(uint8_t cause);
 	struct probe_ops probe;

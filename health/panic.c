@@ -54,6 +54,8 @@ static void look_at(struct health *h, const struct service *s)
 	if (panic == was)
 		return;
 	atomic_store_explicit(&set->panic, panic, memory_order_relaxed);
+	for (uint32_t i = 0; i < set->n; i++)
+		record_changed(h, set->at[i].endpoint);
 	health_say(h, panic ? HEALTH_PANIC : HEALTH_CALM, NULL, "service %.*s: %u of %u endpoints are well; %s",
 		   (int)s->name_len, s->name, well, n, panic ? "all are used" : "the others are left out again");
 }

@@ -71,6 +71,13 @@ void record_judge(struct health *h, struct record *r, uint32_t bit, bool down)
 {
 	verdict_set(r->endpoint, bit, down);
 	h->changed = true;
+	record_changed(h, r->endpoint);
+}
+
+void record_changed(struct health *h, struct endpoint *e)
+{
+	if (h->ops->changed)
+		h->ops->changed(h->ctx, e);
 }
 
 void health_say(struct health *h, enum health_news news, const struct record *r, const char *fmt, ...)

@@ -50,6 +50,8 @@ void record_look_later(struct health *h, struct record *r, uint32_t now);
 
 /* The verdict, one bit of it. */
 void record_judge(struct health *h, struct record *r, uint32_t bit, bool down);
+/* Tells of it. */
+void record_changed(struct health *h, struct endpoint *e);
 
 /* Tells of a change. */
 void health_say(struct health *h, enum health_news news, const struct record *r, const char *fmt, ...)

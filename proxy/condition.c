@@ -11,6 +11,7 @@
 #include "proxy/log.h"
 #include "proxy/server.h"
 #include "proxy/settings.h"
+#include "proxy/slots.h"
 #include "proxy/tls.h"
 
 #define LINES_A_SECOND 100	/* about endpoints; what is beyond is told by one line a second for each kind */
@@ -94,8 +95,14 @@ static enum err check_tls(void *ctx, const struct endpoint *e, struct ssl_st **s
 	return tls_connect(c->server, e, NULL, ssl);
 }
 
+/* Those that wait for it look. */
+static void changed(void *ctx, struct endpoint *e)
+{
+	slots_stir(((struct condition *)ctx)->server, e);
+}
+
 static const struct health_ops ops = {
-	.wake = wake_main, .say = say, .cause = cause_text, .probe = { .take = take, .give = give, .tls = check_tls },
+	.wake = wake_main, .say = say, .changed = changed, .cause = cause_text, .probe = { .take = take, .give = give, .tls = check_tls },
 };
 
 /* What the keys of `eject` are by default (conf/keys.c): endpoints without a number are judged by it. */

@@ -197,7 +197,7 @@ static void note_failed(struct pool *p, const struct service *s, enum cause caus
 	note_bad(p, s, cause);
 	if (!verdict_connect_failed(p->endpoint))
 		return;
-	slots_stir(p->w, p->endpoint);
+	slots_stir(p->w->server, p->endpoint);
 	LOG_RATE(LEVEL_WARN, "endpoint %s: %s", endpoint_text(p->endpoint, text).p, causes[cause].text.p);
 	ttl_link(&p->w->pool_ttl, p->w->list.avoid, &p->link, p->w->now_ms);
 }
@@ -209,7 +209,7 @@ void pool_due(struct pool *p)
 		tls_resume_fini(&p->resume);
 	} else {
 		verdict_retry(p->endpoint);
-		slots_stir(p->w, p->endpoint);
+		slots_stir(p->w->server, p->endpoint);
 	}
 	pool_dirty(p);
 }
@@ -671,7 +671,7 @@ static void connected(struct upstream *u)
 
 	if (verdict_connected(p->endpoint)) {
 		LOG_RATE(LEVEL_INFO, "endpoint %s is up again", endpoint_text(p->endpoint, text).p);
-		slots_stir(p->w, p->endpoint);
+		slots_stir(p->w->server, p->endpoint);
 	}
 	socket_receive_small(u->c.t.fd, &p->w->settings->socket);
 	connecting_unlink(u);

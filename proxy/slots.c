@@ -53,10 +53,10 @@ void slots_give_conn(struct worker *w, struct endpoint *e)
 		look_if(w, lot_freed(w->server->lot, e, w->index));
 }
 
-void slots_stir(struct worker *w, struct endpoint *e)
+void slots_stir(struct server *server, struct endpoint *e)
 {
 	if (slot_waited(e))
-		lot_stir(w->server->lot, e);
+		lot_stir(server->lot, e);
 }
 
 bool slots_room(struct lease *l, const struct endpoint *e, bool waited)

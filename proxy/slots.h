@@ -8,6 +8,8 @@
 #include "proxy/cause.h"
 #include "proxy/lease.h"
 
+struct server;
+
 /* Those that wait for one service in one worker. */
 struct pending {
 	const struct service *service;	/* owned reference */
@@ -42,8 +44,8 @@ static inline void slots_give(struct lease *l, struct endpoint *e)
 
 /* A connection to `e` is no more. */
 void slots_give_conn(struct worker *w, struct endpoint *e);
-/* What is known of `e` has changed: workers in which requests wait for it look at them. */
-void slots_stir(struct worker *w, struct endpoint *e);
+/* What is known of `e` has changed: workers in which requests wait for it look at them.  Any thread. */
+void slots_stir(struct server *server, struct endpoint *e);
 
 /* Once a turn, when worker->look is set: gives slots that are free to those that wait. */
 void slots_look(struct worker *w);

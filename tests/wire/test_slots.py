@@ -1,4 +1,5 @@
 """Limits of an endpoint that hold for all workers together, and the requests that wait."""
+import re
 import threading
 import time
 from random import Random
@@ -319,3 +320,34 @@ def test_a_storm_leaves_nothing_behind(stage, limit, long):
     for _ in range(20):
         assert stage.client(p).get("/after").status in (200, 502)
     assert time.monotonic() - began < 5
+
+
+def test_who_waits_goes_to_an_endpoint_whose_checks_go_well_again(stage):
+    """Nothing is given back that could tell of it."""
+    gate, well = threading.Event(), threading.Event()
+
+    def script(full):
+        def run(c):
+            while True:
+                r = c.request()
+                if not r:
+                    return
+                if r.target == "/healthz":
+                    c.reply("", status="200 OK" if full or well.is_set() else "503 No")
+                    continue
+                if full:
+                    gate.wait(20)
+                c.reply("full" if full else "other")
+        return run
+    full, other = stage.origin(script(True)), stage.origin(script(False))
+    p = stage.proxy({"app": "{endpoints: ['%s', '%s'], max_requests: 1, health: {http: /healthz, interval: 100ms, rise: 1, fall: 1}}"
+                            % (full.address, other.address)}, timeouts={"first_byte": "20s", "queue": "20s"})
+    p.err.wait("endpoint %s: 1 check" % re.escape(other.address))
+    first = stage.client(p).request("GET", "/")
+    wait_until(lambda: [r.target for r in full.requests].count("/") == 1)
+    second = stage.client(p).request("GET", "/")
+    assert second.silent(0.3)
+    well.set()
+    assert second.answer().text() == "other"
+    gate.set()
+    assert first.answer().text() == "full"
