@@ -20,6 +20,7 @@
 
 #define READ_MAX (16u * 1024)
 #define INTERIM_MAX 8
+#define READS_MAX 4096		/* of a TLS connection in one look: nothing else bounds what is no data */
 #define PROBES_IDLE 128	/* sockets of a family that are kept, at most */
 
 struct probe {
@@ -148,15 +149,17 @@ static struct str request_of(struct prober *p, struct probe *c)
 /* -1: the connection is gone; else whether all went. */
 static int put(struct prober *p, struct probe *c, struct str out)
 {
-	ssize_t n = send(c->fd, out.p + c->sent, out.n - c->sent, MSG_NOSIGNAL);
+	ssize_t n;
 
+	do {
+		n = send(c->fd, out.p + c->sent, out.n - c->sent, MSG_NOSIGNAL);
+		c->sent += n > 0 ? (uint32_t)n : 0;
+	} while (n > 0 && c->sent < out.n);
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		bad(p, c->sent ? "the request was not taken" : "it could not be connected to", strerror(errno));
 		return -1;
 	}
-	if (n > 0)
-		c->sent += (uint32_t)n;
-	return n >= 0 && c->sent == out.n;
+	return n >= 0;
 }
 
 static enum found answer(struct prober *p, struct probe *c, struct str in, bool eof)
@@ -201,6 +204,7 @@ static enum found no_answer(struct prober *p, int error)
 
 static enum found look_plain(struct prober *p, struct probe *c)
 {
+	enum found found;
 	ssize_t n;
 
 	if (!c->asked) {
@@ -211,20 +215,23 @@ static enum found look_plain(struct prober *p, struct probe *c)
 		c->asked = true;
 		return c->rules->kind == CHECK_HTTP ? FOUND_NOTHING : FOUND_GOOD;
 	}
-	n = recv(c->fd, p->in, READ_MAX, 0);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? FOUND_NOTHING : no_answer(p, errno);
-	return answer(p, c, (struct str){ p->in, (size_t)n }, n == 0);
+	do {	/* what a head may have bounds it */
+		n = recv(c->fd, p->in, READ_MAX, 0);
+		if (n < 0)
+			return errno == EAGAIN || errno == EINTR ? FOUND_NOTHING : no_answer(p, errno);
+		found = answer(p, c, (struct str){ p->in, (size_t)n }, n == 0);
+	} while (found == FOUND_NOTHING);
+	return found;
 }
 
 /* --- with TLS --- */
 
 static bool flush(struct probe *c)
 {
-	struct str out = buf_str(c->tls->feed.out);
-	ssize_t n = out.n ? send(c->fd, out.p, out.n, MSG_NOSIGNAL) : 0;
+	struct str out;
+	ssize_t n = 0;
 
-	if (n > 0)
+	while ((out = buf_str(c->tls->feed.out)).n && (n = send(c->fd, out.p, out.n, MSG_NOSIGNAL)) > 0)
 		buf_consume(&c->tls->feed.out, NULL, (size_t)n);
 	return n >= 0 || errno == EAGAIN || errno == EINTR;
 }
@@ -242,13 +249,15 @@ static enum found shaken(struct prober *p, struct probe *c)
 	return flush(c) ? FOUND_NOTHING : no_answer(p, errno);
 }
 
-static enum found look_tls(struct prober *p, struct probe *c)
+/* One read. */
+static enum found read_tls(struct prober *p, struct probe *c, bool *more)
 {
 	ssize_t n = recv(c->fd, p->in, READ_MAX, 0);
 	struct str in = { p->in, n > 0 ? (size_t)n : 0 };
 	enum tls_live_said said;
 	size_t got;
 
+	*more = n > 0;
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		return no_answer(p, errno);
 	if (!c->asked) {
@@ -264,6 +273,19 @@ static enum found look_tls(struct prober *p, struct probe *c)
 	if (got || c->tls->ended || n == 0)
 		return answer(p, c, (struct str){ p->plain, got }, c->tls->ended || n == 0);
 	return said == TLS_LIVE_BAD ? bad(p, "its TLS failed", tls_live_why(c->tls)) : FOUND_NOTHING;
+}
+
+static enum found look_tls(struct prober *p, struct probe *c)
+{
+	enum found found;
+	bool more;
+
+	for (unsigned i = 0; i < READS_MAX; i++) {
+		found = read_tls(p, c, &more);
+		if (found != FOUND_NOTHING || !more)
+			return found;
+	}
+	return FOUND_NOTHING;
 }
 
 static enum found begin_tls(struct prober *p, struct probe *c)
