@@ -9,7 +9,6 @@
 #include "lib/base/mem.h"
 
 #define SETTLE_MS 5	/* a sender is about to let go of its channel */
-#define CHECK_TICKS(interval) ((interval) >= 5000 ? 4 * WHEEL_TICK : WHEEL_TICK)	/* ms: of when checks begin */
 #define NEWS_MS 4	/* what comes so soon after the last news waits */
 
 static void checked(void *ctx, void *who, bool good, const char *why);
@@ -81,11 +80,11 @@ struct health_counts health_counts(const struct health *h)
 
 /* --- checks --- */
 
-/* Less than `n`; for jitter, which nobody need not foresee. */
-static uint32_t draw(struct health *h, uint32_t n)
+/* For jitter, which nobody need not foresee. */
+static uint32_t draw(struct health *h)
 {
 	h->random = h->random * UINT64_C(6364136223846793005) + 1442695040888963407;
-	return (uint32_t)((h->random >> 32) * n >> 32);
+	return (uint32_t)(h->random >> 32);
 }
 
 static void check_at(struct health *h, struct record *r, uint32_t due)
@@ -94,15 +93,11 @@ static void check_at(struct health *h, struct record *r, uint32_t due)
 	wheel_add(&h->checks, &r->check, due);
 }
 
-/* The next one, a twentieth earlier or later than its time, so that processes do not fall into step. */
 static void check_next(struct health *h, struct record *r)
 {
-	uint32_t interval = r->policy->check.interval;
-
-	if (h->now - r->check.due > interval)
+	if (h->now - r->check.due > r->policy->check.interval)
 		r->check.due = h->now;		/* what was missed is not made up for */
-	/* many at a time cost less, also those who are asked */
-	check_at(h, r, (r->check.due + interval - interval / 20 + draw(h, interval / 10 + 1)) / CHECK_TICKS(interval) * CHECK_TICKS(interval));
+	check_at(h, r, check_after(&r->policy->check, r->check.due, draw(h)));
 }
 
 static void checked(void *ctx, void *who, bool good, const char *why)

@@ -2,6 +2,7 @@
 #include "health/policy.h"
 
 #include <string.h>
+#include "health/wheel.h"
 #include "lib/base/mem.h"
 
 static bool eject_same(const struct eject_rules *a, const struct eject_rules *b)
@@ -96,6 +97,15 @@ bool check_status_good(const struct check_rules *r, unsigned status)
 		if (r->status[i].to && status >= r->status[i].from && status <= r->status[i].to)
 			return true;
 	return false;
+}
+
+uint32_t check_after(const struct check_rules *r, uint32_t due, uint32_t random)
+{
+	/* many at a time cost less, also those who are asked */
+	uint32_t tick = r->interval >= 5000 ? 4 * WHEEL_TICK : WHEEL_TICK;
+	uint32_t jitter = (uint32_t)((uint64_t)random * (r->interval / 10 + 1) >> 32);
+
+	return (due + r->interval - r->interval / 20 + jitter + tick / 2) / tick * tick;
 }
 
 bool rise_note(struct rise *s, const struct check_rules *r, bool good)

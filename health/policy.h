@@ -52,6 +52,10 @@ MUST_USE enum err health_policies_number(struct health_policies *t, const struct
 
 bool check_status_good(const struct check_rules *r, unsigned status);
 
+/* ms: when the next check comes behind one of `due`: an interval later, a twentieth earlier or later by `random` (of all 32
+ * bits), so that processes do not fall into step, at the nearest tick. */
+uint32_t check_after(const struct check_rules *r, uint32_t due, uint32_t random);
+
 /* What checks have told of an endpoint so far; all zero: nothing, it is well until told otherwise. */
 struct rise {
 	uint8_t streak;		/* checks in a row that speak against the verdict */

@@ -147,6 +147,30 @@ static void good_statuses(void **state)
 	assert_false(check_status_good(&c, 300) || check_status_good(&c, 403) || check_status_good(&c, 0) || check_status_good(&c, 199));
 }
 
+/* On the average a check comes when its interval is over, and each but a tick earlier or later than the jitter. */
+static void intervals_are_kept(void **state)
+{
+	static const uint32_t intervals[] = {100, 250, 1000, 5000, 10000};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof intervals / sizeof *intervals; i++) {
+		const struct check_rules c = {.interval = intervals[i]};
+		uint32_t due = UINT32_MAX - 50 * c.interval, half = (c.interval < 5000 ? 1 : 4) * WHEEL_TICK / 2, random = 1;
+		uint64_t all = 0;
+
+		for (unsigned n = 0; n < 10000; n++) {
+			uint32_t next = check_after(&c, due, random *= 2654435761u);
+
+			assert_in_range(next - due, c.interval - c.interval / 20 - half, c.interval + c.interval / 20 + half);
+			all += next - due;
+			due = next;
+		}
+		assert_in_range(all / 10000, c.interval - c.interval / 20, c.interval + c.interval / 20);
+		if (c.interval >= 1000)
+			assert_in_range(all / 10000, c.interval - 5, c.interval + 5);
+	}
+}
+
 static void policies_are_bounded(void **state)
 {
 	struct health_policy p = {.eject = rules, .check = {.kind = CHECK_HTTP, .request = STR("GET /a"), .host = STR("h"), .fields = STR("A: b\r\n")}};
@@ -226,6 +250,7 @@ int main(void)
 		cmocka_unit_test(shares),
 		cmocka_unit_test(rise_and_fall),
 		cmocka_unit_test(good_statuses),
+		cmocka_unit_test(intervals_are_kept),
 		cmocka_unit_test(policies_are_bounded),
 		cmocka_unit_test(wheel_turns),
 	};
