@@ -326,7 +326,8 @@ static void step(struct prober *p, struct probe *c, uint32_t now)
 	uint32_t left;
 
 	if (found == FOUND_NOTHING && now - c->began >= c->rules->timeout)
-		found = bad(p, c->asked ? "it did not answer in time" : "it could not be connected to in time", NULL);
+		found = bad(p, c->asked ? "it did not answer in time" :
+			    c->tls ? "the TLS handshake did not end in time" : "it could not be connected to in time", NULL);
 	if (found != FOUND_NOTHING) {
 		probe_end(p, c, found == FOUND_GOOD);
 		p->ops->done(p->ctx, who, found == FOUND_GOOD, p->why);

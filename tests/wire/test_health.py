@@ -350,6 +350,14 @@ def test_tls_is_spoken_and_certificates_are_looked_at(stage, how):
     assert len(re.findall("checks in a row failed", p.err.text())) == 2
 
 
+def test_an_endpoint_that_says_nothing_to_a_handshake(stage):
+    o = stage.origin(lambda c: c.wait_closed())
+    o.errors = Forgiving()
+    p = stage.proxy({"app": "{endpoints: ['https://%s'], tls: {insecure_skip_verify: on}, "
+                            "health: {tcp: on, interval: 100ms, timeout: 200ms, fall: 1}}" % o.address})
+    p.err.wait(r"1 checks in a row failed, the last one: the TLS handshake did not end in time")
+
+
 def test_a_plain_origin_is_no_tls_endpoint(stage):
     a = Switch(stage, "a")
     cert = certificate(stage, "inner.test")[0]
