@@ -112,6 +112,8 @@ static int judge(struct conn *c, int ended)
 	field = strcasestr(c->in, "\nContent-Length:");
 	if (end && field && field < end)
 		body = atol(field + 16);
+	if (!strncmp(c->in, "HTTP/1.1 204", 12) || !strncmp(c->in, "HTTP/1.1 304", 12))	/* these end with their head */
+		body = 0;
 	if (end && body >= 0 && (long)(c->in + c->n - end - 4) < body && !ended)
 		return 0;
 	if (end && body < 0 && !ended) {	/* chunked: to its end */
