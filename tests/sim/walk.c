@@ -258,7 +258,7 @@ static void finish(void)
 				origin_step(p);
 		}
 		world_settle();
-		net.now_us += 1000;
+		net.now_us += walking.again ? 4000 : 1000;	/* tries have pauses between them, three of 250 ms at most */
 	}
 }
 
