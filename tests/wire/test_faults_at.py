@@ -44,7 +44,7 @@ def two(stage, script, retry="", **more):
             counts.setdefault(r.target, []).append("good")
             c.reply("good")
     a, b = stage.origin(counted, backlog=1024), stage.origin(good, backlog=1024)
-    ends = ("{endpoints: [{address: '%s'}, {address: '%s', state: serving}], retry_budget: {ratio: 1, min_per_second: 1000}}"
+    ends = ("{endpoints: [{address: '%s'}, {address: '%s', state: serving}], eject: off, retry_budget: {ratio: 1, min_per_second: 1000}}"
             % (a.address, b.address))      # every request fails once here
     return stage.text(config({"app": ends}, routes=["{service: app%s}" % retry], **more)), counts
 

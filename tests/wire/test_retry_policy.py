@@ -20,6 +20,8 @@ def says(status, body="", *fields):
 def start(stage, endpoints, retry, service="", **more):
     """`retry` is the value of the route's key."""
     ends = "[%s]" % ", ".join("'%s'" % (getattr(e, "address", e)) for e in endpoints)
+    if "balance" not in service:
+        service += ", balance: round_robin"         # nothing is left to chance
     return stage.text(config({"app": "{endpoints: %s%s}" % (ends, service)}, routes=["{service: app, retry: %s}" % retry], **more))
 
 
